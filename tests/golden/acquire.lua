@@ -82,10 +82,10 @@ return#KEYS>2 and Z('EXISTS',J,J..':p')==0
 end
 local De,Dy,X,F
 for i=1,#KEYS-1 do
-local J,O,P=KEYS[i],2+Be*(i-1),nil
-local Au=ARGV[O]
-if ARGV[O+1]~=''then
-X,F=ARGV[O+1],ARGV[O+2]
+local J,P,Q=KEYS[i],2+Be*(i-1),nil
+local Au=ARGV[P]
+if ARGV[P+1]~=''then
+X,F=ARGV[P+1],ARGV[P+2]
 end
 if#Au==33 and not Bc[J]then
 if Fc(J)then
@@ -98,15 +98,15 @@ De=D-Cz
 Dy=string.format('%.0f',De/10000)
 end
 local T=Au..Dy..string.format('%04d',Cz)..' '..F
-P=Z('SET',J,T,'PX',X).ok and D
+Q=Z('SET',J,T,'PX',X).ok and D
 end
 else
 local T=Z('GETRANGE',J,0,12099)
 if type(T)=='string'and#T<12100 and sub(T,1,32)==sub(Au,1,32)then
-local Aj,D,M,Bw=match(T,'^([-+])(%d+) x 1 0/?(%d*)(  .*)$',33)
-P=D and Z('PEXPIRE',J,X)==1 and tonumber(D)
+local Aj,D,N,Bw=match(T,'^([-+])(%d+) x 1 0/?(%d*)(  .*)$',33)
+Q=D and Z('PEXPIRE',J,X)==1 and tonumber(D)
 local B,Az=sub(Au,1,32),nil
-if P and Aj=='+'and Bs and type(Z('ZSCORE',J..':p','!'..B))=='string'then
+if Q and Aj=='+'and Bs and type(Z('ZSCORE',J..':p','!'..B))=='string'then
 Az=Dc(i)
 if Az and(Az<=Ay or pcall(Cu,Az))then
 Aa=Az
@@ -114,12 +114,12 @@ else
 Az=nil
 end
 end
-if P and(Az or M~=X)then
-P=Az or P
-local Fk=string.format('%s%.0f x 1 0/%s',sub(T,1,33),P,X)
-P=Z('SET',J,Fk..Bw,'PX',X).ok and P
+if Q and(Az or N~=X)then
+Q=Az or Q
+local Fk=string.format('%s%.0f x 1 0/%s',sub(T,1,33),Q,X)
+Q=Z('SET',J,Fk..Bw,'PX',X).ok and Q
 end
-if P and Aj=='+'then
+if Q and Aj=='+'then
 if Z('ZREM',J..':p',B,'!'..B)~=0 then
 Z('HDEL',J..':w',B)
 end
@@ -127,8 +127,8 @@ end
 end
 end
 end
-if P then
-Bi[i+1]=P
+if Q then
+Bi[i+1]=Q
 else
 Bc[#Bc+1],Bc[J]=i,true
 end
@@ -137,9 +137,9 @@ if not Bc[1]then
 return Bi
 end
 local J,W,Ac,Ag,Y,Ak,Ad
-local K,Ca,Bz,Bt=320,false,false,false
+local L,Ca,Bz,Bt=320,false,false,false
 local function on(Ao)
-K,Ca,Bz,Bt=math.max(K,5),false,false,false
+L,Ca,Bz,Bt=math.max(L,5),false,false,false
 J,W,Ac,Ag=Ao,Ao..':h',Ao..':d',Ao..':o'
 Y,Ak,Ad=Ao..':q',Ao..':w',Ao..':p'
 end
@@ -147,9 +147,9 @@ local function Cp(Bp)
 return{'corrupt',Bp or'a value that is no lock'}
 end
 local function Bk(F)
-local D,L,V,S,Fl,H,M,I=
+local D,M,V,S,Fl,H,N,I=
 match(F,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return D,L,V,Fl==''and H or'0',I,tonumber(M),S
+return D,M,V,Fl==''and H or'0',I,tonumber(N),S
 end
 local Ce=12000
 local function Fy()
@@ -166,12 +166,15 @@ end
 local Au=match(sub(F,1,Ce),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
 return(Au or'')..'{"cut":"longer than '..Ce..' bytes"}'
 end
-local function Ga(F,M)
-return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
+local function Ga(F,N)
+return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..N..' '))
 end
 local function Fg(T)
 if#T<=32 then
-return match(T,'^%*([spx])([%d/]*)$')
+local K,O=match(T,'^%*([spx])(%d*/?%d*)$')
+if K~='p'or match(O,'^%d')then
+return K,O
+end
 end
 end
 local function Fx(T)
@@ -180,14 +183,14 @@ if not B or#B~=32 then
 return nil
 end
 local F=Dj(sub(T,Ey))
-local D,L,_,H,I,M=Bk(F)
-if L~='x'then
+local D,M,_,H,I,N=Bk(F)
+if M~='x'then
 return nil
 end
 local Ai=call('PTTL',J)
 H=tonumber(H)
-local Ci=M and Ai>M+H
-Ai=Ci and M+H or Ai
+local Ci=N and Ai>N+H
+Ai=Ci and N+H or Ai
 local Aq=Bq==''and Ai>H
 return{
 B=B,Bq=Bq~='',Aj=Aj,F=F,D=D,H=H,I=I,
@@ -200,25 +203,25 @@ return{}
 end
 if sub(T,1,1)~='*'then
 local E=Fx(T)
-return E and{N='x',R='',E=E,D=E.D}
+return E and{K='x',O='',E=E,D=E.D}
 end
-local N,R=Fg(T)
-return N and{N=N,R=R,D=N=='x'and R or nil}
+local K,O=Fg(T)
+return K and{K=K,O=O,D=K=='x'and O or nil}
 end
 local function Ar(Cd,by)
-local R=call('HINCRBY',Ag,Cd,by)
-if R<=0 then
+local O=call('HINCRBY',Ag,Cd,by)
+if O<=0 then
 call('HDEL',Ag,Cd)
 end
 end
 local function Co(A)
-local O,Af=match(A.R,'^(%d*)/?(%d*)$')
+local P,Af=match(A.O,'^(%d*)/?(%d*)$')
 local Cf=tonumber(Af~=''and call('HGET',Ag,'c'..Af)or 0)
 if Cf>0 and Cf==call('HLEN',Ac)then
-O,Cf=Af,0
+P,Cf=Af,0
 end
 Af=Cf>0 and Af
-return math.min(O,Af or O),O,Af
+return math.min(P,Af or P),P,Af
 end
 local function Dz(A,I)
 if I==''then
@@ -230,17 +233,17 @@ end
 return tonumber(call('HGET',Ag,'o'..I)or 0)
 end
 local function Eu(F)
-local _,L,V,_,I=Bk(F)
+local _,M,V,_,I=Bk(F)
 if I~=''then
 Ar('o'..I,-1)
-if L=='p'then
+if M=='p'then
 Ar('p'..I,-V)
 end
 end
 end
 local function Fr(B,F)
-local _,L,V,_,_,_,S=Bk(F)
-if L=='p'then
+local _,M,V,_,_,_,S=Bk(F)
+if M=='p'then
 Ar('used',-V)
 if call('HGET',Ag,'c'..S)then
 Ar('c'..S,-1)
@@ -273,16 +276,16 @@ end
 end
 local function Fe(G)
 local Dn,Ah=false,call('ZREVRANGE',W,0,0,'WITHSCORES')
-while Ah[1]and K>0 do
+while Ah[1]and L>0 do
 local U=Ah[1]
-local _,_,_,H,_,M=Bk(call('HGET',Ac,sub(U,-32))or'')
-local Ab=M and G+M+(#U>32 and H or 0)
+local _,_,_,H,_,N=Bk(call('HGET',Ac,sub(U,-32))or'')
+local Ab=N and G+N+(#U>32 and H or 0)
 if not Ab or tonumber(Ah[2])<=Ab then
 break
 end
 call('PEXPIREAT',J,Ah[2])
 call('ZADD',W,Ab,U)
-Dn,K,Ah=true,K-3,call('ZREVRANGE',W,0,0,'WITHSCORES')
+Dn,L,Ah=true,L-3,call('ZREVRANGE',W,0,0,'WITHSCORES')
 end
 if Dn then
 Cc()
@@ -295,12 +298,12 @@ if not Ah or tonumber(Ah)<=G then
 Eq()
 return false
 end
-local Ab=math.max(1,math.ceil(K/3))
+local Ab=math.max(1,math.ceil(L/3))
 local As=call('ZRANGEBYSCORE',W,'-inf',G,'LIMIT',0,Ab)
 if As[1]then
 call('ZREM',W,unpack(As))
 Ca=#As==Ab
-K=K-3*#As
+L=L-3*#As
 end
 for _,U in ipairs(As)do
 Dp(U)
@@ -312,7 +315,7 @@ local A=Fo(Fy())
 if A and A.E and A.E.Ci then
 call('PEXPIRE',J,A.E.X)
 end
-if A and A.N and not A.E then
+if A and A.K and not A.E then
 if not Fn(G)then
 return{}
 end
@@ -332,7 +335,7 @@ local function Aq(A,B)
 if A.E then
 return A.E.Aq and A.E.B==B
 end
-return A.N and call('ZSCORE',W,B)
+return A.K and call('ZSCORE',W,B)
 end
 local function Ct(B,Ej,H)
 call('ZADD',W,Ej,B)
@@ -340,22 +343,22 @@ if H>0 then
 call('ZADD',W,Ej+H,'~'..B)
 end
 end
-local function Ex(A,B,M,G)
+local function Ex(A,B,N,G)
 local Ae=A.E and A.E.F or call('HGET',Ac,B)
-local F=Ga(Ae,M)
+local F=Ga(Ae,N)
 local D,_,_,H,I=Bk(F)
 H=tonumber(H)
-call('PEXPIRE',J,M+H)
+call('PEXPIRE',J,N+H)
 if A.E then
 if F~=Ae then
-call('SET',J,B..A.E.Aj..F,'PX',M+H)
+call('SET',J,B..A.E.Aj..F,'PX',N+H)
 end
 return D,I
 end
 if F~=Ae then
 call('HSET',Ac,B,F)
 end
-Ct(B,G+M,H)
+Ct(B,G+N,H)
 Cc()
 return D,I
 end
@@ -370,33 +373,33 @@ local A=Bl and'holding'or'closed'
 return sub(B,1,8),A,(Bl or X)-G,X-G,Dj(call('HGET',Ac,B))
 end
 local function Dl(C,A)
-local L,N=C.L,A.N
-if not N then
+local M,K=C.M,A.K
+if not K then
 return'fits'
 end
 if not Ca and Dz(A,C.I)>0 then
-if N=='x'and L=='x'and C.At or N=='s'and L=='s'then
+if K=='x'and M=='x'and C.At or K=='s'and M=='s'then
 return'passes'
-elseif N=='x'then
+elseif K=='x'then
 return'deadlock','x',1
-elseif L=='x'then
+elseif M=='x'then
 local V=call('HGET',Ag,'p'..C.I)
-return'deadlock',N,V and V..'/'..Co(A)or 1
+return'deadlock',K,V and V..'/'..Co(A)or 1
 end
 end
-if L=='x'or N=='x'then
+if M=='x'or K=='x'then
 return'in_the_way'
 end
-if L~=N then
-local O=Dt(Ed(Bm()))
-local Dg=match(call('HGET',Ac,sub(O,-32)),'^%d+ %a (%S+)')
-return'mismatch',N,sub(Dg,1,20)
+if M~=K then
+local P=Dt(Ed(Bm()))
+local Dg=match(call('HGET',Ac,sub(P,-32)),'^%d+ %a (%S+)')
+return'mismatch',K,sub(Dg,1,20)
 end
-if N=='s'then
+if K=='s'then
 return'fits'
 end
-local S,Ff,O,Af=C.S,Co(A)
-if Af and S~=O and S~=Af then
+local S,Ff,P,Af=C.S,Co(A)
+if Af and S~=P and S~=Af then
 return'in_the_way'
 end
 local Dg=call('HGET',Ag,'used')or 0
@@ -422,62 +425,62 @@ Ct(E.B,G+E.Ai,E.H)
 Ar('o'..E.I,1)
 end
 local function Ew(C,D)
-local M,H,F=C.M,C.H,D..' '..C.F
-call('SET',J,C.B..C.Aj..F,'PX',M+H)
+local N,H,F=C.N,C.H,D..' '..C.F
+call('SET',J,C.B..C.Aj..F,'PX',N+H)
 local E={
 B=C.B,Bq=false,Aj=C.Aj,F=F,D=D,H=H,
-I=C.I,Aq=true,X=M+H,Ai=M,
+I=C.I,Aq=true,X=N+H,Ai=N,
 }
-return{N='x',R='',E=E,D=D}
+return{K='x',O='',E=E,D=D}
 end
 local function Fj(S,A)
-local _,O,Af=Co(A)
-if S~=O then
+local _,P,Af=Co(A)
+if S~=P then
 Af=S
 end
-local R=Af and O..'/'..Af or O
-if R~=A.R then
-call('SET',J,'*p'..R,'PX',call('PTTL',J))
-call('HDEL',Ag,'c'..O)
+local O=Af and P..'/'..Af or P
+if O~=A.O then
+call('SET',J,'*p'..O,'PX',call('PTTL',J))
+call('HDEL',Ag,'c'..P)
 end
-if S~=O then
+if S~=P then
 Ar('c'..S,1)
 end
-return R
+return O
 end
 local function Dr(C,A,D,G)
 local B,I=C.B,C.I
 if D~=A.D then
 Cu(tonumber(D))
 end
-if not A.N and C.L=='x'then
+if not A.K and C.M=='x'then
 return Ew(C,D)
 end
 if A.E then
 Es(A.E,G)
-elseif not A.N then
+elseif not A.K then
 Dm()
-call('SET',J,'*'..C.L..C.S,'PX',C.M+C.H)
+call('SET',J,'*'..C.M..C.S,'PX',C.N+C.H)
 end
-local R=C.S
-if A.N=='p'then
-R=Fj(R,A)
+local O=C.S
+if A.K=='p'then
+O=Fj(O,A)
 end
-Ct(B,G+C.M,C.H)
+Ct(B,G+C.N,C.H)
 call('HSET',Ac,B,D..' '..C.F)
-if C.L=='p'then
+if C.M=='p'then
 Ar('used',C.V)
 end
 if I~=''then
 Ar('o'..I,1)
-if C.L=='p'then
+if C.M=='p'then
 Ar('p'..I,C.V)
 end
 end
-if C.L=='x'then
-return{N='x',R=D,D=D}
+if C.M=='x'then
+return{K='x',O=D,D=D}
 end
-return{N=C.L,R=R}
+return{K=C.M,O=O}
 end
 local function Bd(B)
 if call('ZREM',Ad,B,'!'..B)==0 then
@@ -493,10 +496,10 @@ local function El(G)
 if call('EXISTS',Ad)==0 then
 return false
 end
-local Ab=math.max(1,K)
+local Ab=math.max(1,L)
 local As=call('ZRANGEBYSCORE',Ad,'-inf',G,'LIMIT',0,Ab)
 Bz=#As==Ab
-K=K-#As
+L=L-#As
 for _,U in ipairs(As)do
 local B=match(U,'^!(.*)')
 if not B then
@@ -514,24 +517,24 @@ end
 return true
 end
 local function Ft(B,Bg)
-local Al,Cn,Q,Aw,Av,At,F=match(
+local Al,Cn,R,Aw,Av,At,F=match(
 Bg or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not Q then
+if not R then
 return nil
 end
-local L,V,H,I,Bw=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+local M,V,H,I,Bw=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
 local Ch,S=match(V,'^(%d+)/?(%d*)$')
 local Do=H~='0'
 return{
-B=B,L=L,At=At=='1',V=Ch,S=S,I=I,
-F=string.format('%s %s %s%s/%s %s ',L,V,Do and'!'or'',H,Aw,I)..Bw,
-M=tonumber(Aw),H=0,Aj=Do and'+'or'-',Q=Q,Al=tonumber(Al),
+B=B,M=M,At=At=='1',V=Ch,S=S,I=I,
+F=string.format('%s %s %s%s/%s %s ',M,V,Do and'!'or'',H,Aw,I)..Bw,
+N=tonumber(Aw),H=0,Aj=Do and'+'or'-',R=R,Al=tonumber(Al),
 Av=tonumber(Av),Cn=Cn=='1',
 }
 end
-local function Cg(Q,Bp)
-local Bn=Z('PUBLISH',Q,Bp)
+local function Cg(R,Bp)
+local Bn=Z('PUBLISH',R,Bp)
 return type(Bn)~='number'or Bn>0
 end
 local function Ea(B)
@@ -542,17 +545,17 @@ local Cj,Bo=8,nil
 for _,B in ipairs(call('ZRANGE',Y,0,Cj))do
 if B~=Ap and Cj>0 then
 Cj=Cj-1
-local Q=Ea(B)
-if Q and Cg(Q,Bp..B)then
-Bo=Q
+local R=Ea(B)
+if R and Cg(R,Bp..B)then
+Bo=R
 break
 end
 end
 end
 local Aa=call('ZREVRANGE',Y,0,0)[1]
-local Q=Aa and Aa~=Ap and Ea(Aa)
-if Q and Q~=Bo then
-Cg(Q,Bp..Aa)
+local R=Aa and Aa~=Ap and Ea(Aa)
+if R and R~=Bo then
+Cg(R,Bp..Aa)
 end
 end
 local function En(Ap,G,Ae)
@@ -562,11 +565,11 @@ return
 end
 local Ek=0
 for _,B in ipairs(call('ZRANGE',Y,0,319))do
-local Al,Q=match(call('HGET',Ak,B)or'','^(%d+) %d (%S+)')
-if Q then
+local Al,R=match(call('HGET',Ak,B)or'','^(%d+) %d (%S+)')
+if R then
 Ek=Al
 if B~=Ap then
-Cg(Q,'!'..B)
+Cg(R,'!'..B)
 end
 end
 end
@@ -577,10 +580,10 @@ local function Dw(A,G,Ap)
 local Dk,By,Df,Cx=Bt,false,false,false
 local Fu,Eo,Br,Bj=Eh()
 if Dk then
-K=math.max(5,K-260)
+L=math.max(5,L-260)
 Bt,Br,Bj=false,Fu,Eo
 end
-K=math.max(5,K)
+L=math.max(5,L)
 local Ae=Br..' '..Bj
 Br,Bj=tonumber(Br),tonumber(Bj)
 local Bu,at,Be,Bv,An={},0,0,0,{}
@@ -607,11 +610,11 @@ local C=Ft(Am,Bg)
 local Cy=math.floor(#(Bg or'')/256)
 local Bb=C and(Bz or C.Al<=Bj)and call('ZSCORE',Ad,Am)
 if not C or Bz and Bb and tonumber(Bb)<=G then
-if K<=0 then
+if L<=0 then
 Cx=true
 break
 end
-K=K-1-Cy
+L=L-1-Cy
 An[#An+1]=Am
 Bd(Am)
 else
@@ -621,7 +624,7 @@ local D=(Ba=='fits'or Ba=='passes')and Ds(A)
 if not D then
 break
 end
-if K<=0 then
+if L<=0 then
 Cx=true
 break
 end
@@ -633,12 +636,12 @@ end
 local Bn=Am==Ap
 local Fb=C.Al<=Bj and Bb
 if not Bn and not(Fb and Bb-C.Av<Br)then
-Bn=Cg(C.Q,Am)or C.Cn
+Bn=Cg(C.R,Am)or C.Cn
 end
 if not Bn then
-K,Bv=K-1-Cy,Bv+1
+L,Bv=L-1-Cy,Bv+1
 else
-K,Bv=K-5-Cy,0
+L,Bv=L-5-Cy,0
 if An[1]then
 call('ZREM',Y,unpack(An))
 An={}
@@ -646,7 +649,7 @@ end
 if Am==Ap then
 Bd(Am)
 else
-call('ZADD',Ad,G+C.M,'!'..Am)
+call('ZADD',Ad,G+C.N,'!'..Am)
 Df=true
 end
 if Fh or Df then
@@ -673,19 +676,19 @@ end
 return A
 end
 local G=Ed(Bm())
-local function Fs(O)
-local Au,Bx=ARGV[O],O
+local function Fs(P)
+local Au,Bx=ARGV[P],P
 while ARGV[Bx+1]==''do
 Bx=Bx-4
 end
 local X,F,Gb=unpack(ARGV,Bx+1,Bx+3)
-local L,V,S,H,I=match(F,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
-local At,Q,Aw,Av,Ab,Dd=
+local M,V,S,H,I=match(F,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local At,R,Aw,Av,Ab,Dd=
 match(Gb,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-B=sub(Au,1,32),L=L,At=At=='1',V=V,S=S,
-M=X-H,H=tonumber(H),I=I,F=F,Aj=sub(Au,33),
-Q=Q~=''and Q,Aw=Aw,Av=tonumber(Av),Ab=tonumber(Ab),
+B=sub(Au,1,32),M=M,At=At=='1',V=V,S=S,
+N=X-H,H=tonumber(H),I=I,F=F,Aj=sub(Au,33),
+R=R~=''and R,Aw=Aw,Av=tonumber(Av),Ab=tonumber(Ab),
 Dd=tonumber(Dd),
 }
 end
@@ -696,15 +699,15 @@ local function Ep(A,B)
 if A.E then
 return A.E.B==B
 end
-return A.N and call('HGET',Ac,B)
+return A.K and call('HGET',Ac,B)
 end
-local function Cv(P,C,A,Fd)
+local function Cv(Q,C,A,Fd)
 local E,Bo=A.E,nil
 if E then
 local Cs=E.Aq and'holding'or'closed'
 Bo={sub(E.B,1,8),Cs,E.Ai,E.X,E.F}
 else
-local V=C.L=='p'and A.N=='p'
+local V=C.M=='p'and A.K=='p'
 local U=Fd and'~'..C.B
 or V and Dt(G)
 or call('ZREVRANGE',W,0,0)[1]
@@ -715,9 +718,9 @@ end
 Bo={Fm,Cs,Ai,X,F}
 end
 for _,Cd in ipairs(Bo)do
-P[#P+1]=Cd
+Q[#Q+1]=Cd
 end
-return P
+return Q
 end
 local function Du(C,A)
 if Bd(C.B)then
@@ -732,15 +735,15 @@ end
 local Cw=0
 local function Ev(C,A)
 local Aa=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]or 0
-local R=C.Dd
-if not R then
+local O=C.Dd
+if not O then
 Cw=math.max(Aa+1,Cw+1,Bm())
-R=Cw
+O=Cw
 end
-local Al=string.format('%.0f',R)
+local Al=string.format('%.0f',O)
 call('ZADD',Y,Al,C.B)
 local At=C.At and'1'or'0'
-local Gd={Al,'0',C.Q,C.Aw,C.Av,At,C.F}
+local Gd={Al,'0',C.R,C.Aw,C.Av,At,C.F}
 call('HSET',Ak,C.B,table.concat(Gd,' '))
 Ec(A)
 end
@@ -804,7 +807,7 @@ A=Dw(A,G,B)
 Bh=call('ZCARD',Y)
 end
 if Aq(A,B)then
-local D,I=Ex(A,B,C.M,G)
+local D,I=Ex(A,B,C.N,G)
 if Ei then
 Bd(B)
 end
@@ -818,7 +821,7 @@ if Ba=='deadlock'or Ba=='mismatch'then
 Du(C,A)
 return{Ba,Ez,Fa}
 end
-if Ba=='passes'or Ba=='fits'and(Bh==0 or not A.N)then
+if Ba=='passes'or Ba=='fits'and(Bh==0 or not A.K)then
 local D=Ds(A)
 if not D then
 return Fi()
@@ -828,29 +831,29 @@ Bd(B)
 end
 return Fz(C,A,D)
 end
-if C.Q then
+if C.R then
 return Gc(C,A,Bh)
 end
 local Fq=Cv({'refused'},C,A)
 Du(C,A)
 return Fq
 end
-local function Fv(O)
-at=(O-2)/Be+1
-return Em(Fs(O))
+local function Fv(P)
+at=(P-2)/Be+1
+return Em(Fs(P))
 end
-K=K-math.floor(#Bc/3)
+L=L-math.floor(#Bc/3)
 for _,i in ipairs(Bc)do
-local P='later'
-if K>0 then
+local Q='later'
+if L>0 then
 on(KEYS[i])
 local By
-By,P=pcall(Fv,2+Be*(i-1))
+By,Q=pcall(Fv,2+Be*(i-1))
 if not By then
-P={'error',type(P)=='table'and P.err or P}
+Q={'error',type(Q)=='table'and Q.err or Q}
 end
-K=K-35
+L=L-35
 end
-Bi[i+1]=P
+Bi[i+1]=Q
 end
 return Bi

@@ -36,9 +36,9 @@ end
 Al=F
 end
 local U,Q,W,Ad,T,Ag,Z
-local N,Bo,Bn,Bj=320,false,false,false
+local O,Bo,Bn,Bj=320,false,false,false
 local function on(An)
-N,Bo,Bn,Bj=math.max(N,5),false,false,false
+O,Bo,Bn,Bj=math.max(O,5),false,false,false
 U,Q,W,Ad=An,An..':h',An..':d',An..':o'
 T,Ag,Z=An..':q',An..':w',An..':p'
 end
@@ -46,9 +46,9 @@ local function Cg(Bf)
 return{'corrupt',Bf or'a value that is no lock'}
 end
 local function Ay(E)
-local F,J,S,P,Fd,I,L,H=
+local F,K,S,P,Fd,I,M,H=
 match(E,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return F,J,S,Fd==''and I or'0',H,tonumber(L),P
+return F,K,S,Fd==''and I or'0',H,tonumber(M),P
 end
 local Bt=12000
 local function Fp()
@@ -65,12 +65,15 @@ end
 local Bz=match(sub(E,1,Bt),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
 return(Bz or'')..'{"cut":"longer than '..Bt..' bytes"}'
 end
-local function Fs(E,L)
-return(string.gsub(E,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
+local function Fs(E,M)
+return(string.gsub(E,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
 end
 local function Ex(Ac)
 if#Ac<=32 then
-return match(Ac,'^%*([spx])([%d/]*)$')
+local J,L=match(Ac,'^%*([spx])(%d*/?%d*)$')
+if J~='p'or match(L,'^%d')then
+return J,L
+end
 end
 end
 local function Fo(Ac)
@@ -79,14 +82,14 @@ if not B or#B~=32 then
 return nil
 end
 local E=Cy(sub(Ac,Eo))
-local F,J,_,I,H,L=Ay(E)
-if J~='x'then
+local F,K,_,I,H,M=Ay(E)
+if K~='x'then
 return nil
 end
 local X=call('PTTL',U)
 I=tonumber(I)
-local Ca=L and X>L+I
-X=Ca and L+I or X
+local Ca=M and X>M+I
+X=Ca and M+I or X
 local Ak=Bg==''and X>I
 return{
 B=B,Bg=Bg~='',Ap=Ap,E=E,F=F,I=I,H=H,
@@ -99,19 +102,19 @@ return{}
 end
 if sub(Ac,1,1)~='*'then
 local D=Fo(Ac)
-return D and{K='x',O='',D=D,F=D.F}
+return D and{J='x',L='',D=D,F=D.F}
 end
-local K,O=Ex(Ac)
-return K and{K=K,O=O,F=K=='x'and O or nil}
+local J,L=Ex(Ac)
+return J and{J=J,L=L,F=J=='x'and L or nil}
 end
 local function Aq(Br,by)
-local O=call('HINCRBY',Ad,Br,by)
-if O<=0 then
+local L=call('HINCRBY',Ad,Br,by)
+if L<=0 then
 call('HDEL',Ad,Br)
 end
 end
 local function Cf(A)
-local V,Ab=match(A.O,'^(%d*)/?(%d*)$')
+local V,Ab=match(A.L,'^(%d*)/?(%d*)$')
 local Bv=tonumber(Ab~=''and call('HGET',Ad,'c'..Ab)or 0)
 if Bv>0 and Bv==call('HLEN',W)then
 V,Bv=Ab,0
@@ -129,17 +132,17 @@ end
 return tonumber(call('HGET',Ad,'o'..H)or 0)
 end
 local function Df(E)
-local _,J,S,_,H=Ay(E)
+local _,K,S,_,H=Ay(E)
 if H~=''then
 Aq('o'..H,-1)
-if J=='p'then
+if K=='p'then
 Aq('p'..H,-S)
 end
 end
 end
 local function Dv(B,E)
-local _,J,S,_,_,_,P=Ay(E)
-if J=='p'then
+local _,K,S,_,_,_,P=Ay(E)
+if K=='p'then
 Aq('used',-S)
 if call('HGET',Ad,'c'..P)then
 Aq('c'..P,-1)
@@ -172,16 +175,16 @@ end
 end
 local function Ev(G)
 local Dd,Ae=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
-while Ae[1]and N>0 do
+while Ae[1]and O>0 do
 local R=Ae[1]
-local _,_,_,I,_,L=Ay(call('HGET',W,sub(R,-32))or'')
-local Y=L and G+L+(#R>32 and I or 0)
+local _,_,_,I,_,M=Ay(call('HGET',W,sub(R,-32))or'')
+local Y=M and G+M+(#R>32 and I or 0)
 if not Y or tonumber(Ae[2])<=Y then
 break
 end
 call('PEXPIREAT',U,Ae[2])
 call('ZADD',Q,Y,R)
-Dd,N,Ae=true,N-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+Dd,O,Ae=true,O-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
 end
 if Dd then
 Bi()
@@ -194,12 +197,12 @@ if not Ae or tonumber(Ae)<=G then
 Db()
 return false
 end
-local Y=math.max(1,math.ceil(N/3))
+local Y=math.max(1,math.ceil(O/3))
 local Ar=call('ZRANGEBYSCORE',Q,'-inf',G,'LIMIT',0,Y)
 if Ar[1]then
 call('ZREM',Q,unpack(Ar))
 Bo=#Ar==Y
-N=N-3*#Ar
+O=O-3*#Ar
 end
 for _,R in ipairs(Ar)do
 Dg(R)
@@ -211,7 +214,7 @@ local A=Fg(Fp())
 if A and A.D and A.D.Ca then
 call('PEXPIRE',U,A.D.Af)
 end
-if A and A.K and not A.D then
+if A and A.J and not A.D then
 if not Ff(G)then
 return{}
 end
@@ -231,7 +234,7 @@ local function Ak(A,B)
 if A.D then
 return A.D.Ak and A.D.B==B
 end
-return A.K and call('ZSCORE',Q,B)
+return A.J and call('ZSCORE',Q,B)
 end
 local function Ck(B,Eb,I)
 call('ZADD',Q,Eb,B)
@@ -239,22 +242,22 @@ if I>0 then
 call('ZADD',Q,Eb+I,'~'..B)
 end
 end
-local function En(A,B,L,G)
+local function En(A,B,M,G)
 local Aa=A.D and A.D.E or call('HGET',W,B)
-local E=Fs(Aa,L)
+local E=Fs(Aa,M)
 local F,_,_,I,H=Ay(E)
 I=tonumber(I)
-call('PEXPIRE',U,L+I)
+call('PEXPIRE',U,M+I)
 if A.D then
 if E~=Aa then
-call('SET',U,B..A.D.Ap..E,'PX',L+I)
+call('SET',U,B..A.D.Ap..E,'PX',M+I)
 end
 return F,H
 end
 if E~=Aa then
 call('HSET',W,B,E)
 end
-Ck(B,G+L,I)
+Ck(B,G+M,I)
 Bi()
 return F,H
 end
@@ -269,29 +272,29 @@ local A=Bc and'holding'or'closed'
 return sub(B,1,8),A,(Bc or Af)-G,Af-G,Cy(call('HGET',W,B))
 end
 local function Da(C,A)
-local J,K=C.J,A.K
-if not K then
+local K,J=C.K,A.J
+if not J then
 return'fits'
 end
 if not Bo and Bs(A,C.H)>0 then
-if K=='x'and J=='x'and C.As or K=='s'and J=='s'then
+if J=='x'and K=='x'and C.As or J=='s'and K=='s'then
 return'passes'
-elseif K=='x'then
-return'deadlock','x',1
 elseif J=='x'then
+return'deadlock','x',1
+elseif K=='x'then
 local S=call('HGET',Ad,'p'..C.H)
-return'deadlock',K,S and S..'/'..Cf(A)or 1
+return'deadlock',J,S and S..'/'..Cf(A)or 1
 end
 end
-if J=='x'or K=='x'then
+if K=='x'or J=='x'then
 return'in_the_way'
 end
-if J~=K then
+if K~=J then
 local V=Dl(Du(Bu()))
 local Cu=match(call('HGET',W,sub(V,-32)),'^%d+ %a (%S+)')
-return'mismatch',K,sub(Cu,1,20)
+return'mismatch',J,sub(Cu,1,20)
 end
-if K=='s'then
+if J=='s'then
 return'fits'
 end
 local P,Ew,V,Ab=C.P,Cf(A)
@@ -321,62 +324,62 @@ Ck(D.B,G+D.X,D.I)
 Aq('o'..D.H,1)
 end
 local function Em(C,F)
-local L,I,E=C.L,C.I,F..' '..C.E
-call('SET',U,C.B..C.Ap..E,'PX',L+I)
+local M,I,E=C.M,C.I,F..' '..C.E
+call('SET',U,C.B..C.Ap..E,'PX',M+I)
 local D={
 B=C.B,Bg=false,Ap=C.Ap,E=E,F=F,I=I,
-H=C.H,Ak=true,Af=L+I,X=L,
+H=C.H,Ak=true,Af=M+I,X=M,
 }
-return{K='x',O='',D=D,F=F}
+return{J='x',L='',D=D,F=F}
 end
 local function Fb(P,A)
 local _,V,Ab=Cf(A)
 if P~=V then
 Ab=P
 end
-local O=Ab and V..'/'..Ab or V
-if O~=A.O then
-call('SET',U,'*p'..O,'PX',call('PTTL',U))
+local L=Ab and V..'/'..Ab or V
+if L~=A.L then
+call('SET',U,'*p'..L,'PX',call('PTTL',U))
 call('HDEL',Ad,'c'..V)
 end
 if P~=V then
 Aq('c'..P,1)
 end
-return O
+return L
 end
 local function Di(C,A,F,G)
 local B,H=C.B,C.H
 if F~=A.F then
 Eu(tonumber(F))
 end
-if not A.K and C.J=='x'then
+if not A.J and C.K=='x'then
 return Em(C,F)
 end
 if A.D then
 Ei(A.D,G)
-elseif not A.K then
+elseif not A.J then
 Dc()
-call('SET',U,'*'..C.J..C.P,'PX',C.L+C.I)
+call('SET',U,'*'..C.K..C.P,'PX',C.M+C.I)
 end
-local O=C.P
-if A.K=='p'then
-O=Fb(O,A)
+local L=C.P
+if A.J=='p'then
+L=Fb(L,A)
 end
-Ck(B,G+C.L,C.I)
+Ck(B,G+C.M,C.I)
 call('HSET',W,B,F..' '..C.E)
-if C.J=='p'then
+if C.K=='p'then
 Aq('used',C.S)
 end
 if H~=''then
 Aq('o'..H,1)
-if C.J=='p'then
+if C.K=='p'then
 Aq('p'..H,C.S)
 end
 end
-if C.J=='x'then
-return{K='x',O=F,F=F}
+if C.K=='x'then
+return{J='x',L=F,F=F}
 end
-return{K=C.J,O=O}
+return{J=C.K,L=L}
 end
 local function Aw(B)
 if call('ZREM',Z,B,'!'..B)==0 then
@@ -392,10 +395,10 @@ local function Cw(G)
 if call('EXISTS',Z)==0 then
 return false
 end
-local Y=math.max(1,N)
+local Y=math.max(1,O)
 local Ar=call('ZRANGEBYSCORE',Z,'-inf',G,'LIMIT',0,Y)
 Bn=#Ar==Y
-N=N-#Ar
+O=O-#Ar
 for _,R in ipairs(Ar)do
 local B=match(R,'^!(.*)')
 if not B then
@@ -413,24 +416,24 @@ end
 return true
 end
 local function Fl(B,Ba)
-local Ai,Ce,M,Av,At,As,E=match(
+local Ai,Ce,N,Av,At,As,E=match(
 Ba or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not M then
+if not N then
 return nil
 end
-local J,S,I,H,Cq=match(E,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+local K,S,I,H,Cq=match(E,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
 local Fr,P=match(S,'^(%d+)/?(%d*)$')
 local De=I~='0'
 return{
-B=B,J=J,As=As=='1',S=Fr,P=P,H=H,
-E=string.format('%s %s %s%s/%s %s ',J,S,De and'!'or'',I,Av,H)..Cq,
-L=tonumber(Av),I=0,Ap=De and'+'or'-',M=M,Ai=tonumber(Ai),
+B=B,K=K,As=As=='1',S=Fr,P=P,H=H,
+E=string.format('%s %s %s%s/%s %s ',K,S,De and'!'or'',I,Av,H)..Cq,
+M=tonumber(Av),I=0,Ap=De and'+'or'-',N=N,Ai=tonumber(Ai),
 At=tonumber(At),Ce=Ce=='1',
 }
 end
-local function Bw(M,Bf)
-local Bd=Ct('PUBLISH',M,Bf)
+local function Bw(N,Bf)
+local Bd=Ct('PUBLISH',N,Bf)
 return type(Bd)~='number'or Bd>0
 end
 local function Dq(B)
@@ -441,17 +444,17 @@ local Cb,Be=8,nil
 for _,B in ipairs(call('ZRANGE',T,0,Cb))do
 if B~=Ao and Cb>0 then
 Cb=Cb-1
-local M=Dq(B)
-if M and Bw(M,Bf..B)then
-Be=M
+local N=Dq(B)
+if N and Bw(N,Bf..B)then
+Be=N
 break
 end
 end
 end
 local Al=call('ZREVRANGE',T,0,0)[1]
-local M=Al and Al~=Ao and Dq(Al)
-if M and M~=Be then
-Bw(M,Bf..Al)
+local N=Al and Al~=Ao and Dq(Al)
+if N and N~=Be then
+Bw(N,Bf..Al)
 end
 end
 local function Ee(Ao,G,Aa)
@@ -461,11 +464,11 @@ return
 end
 local Ec=0
 for _,B in ipairs(call('ZRANGE',T,0,319))do
-local Ai,M=match(call('HGET',Ag,B)or'','^(%d+) %d (%S+)')
-if M then
+local Ai,N=match(call('HGET',Ag,B)or'','^(%d+) %d (%S+)')
+if N then
 Ec=Ai
 if B~=Ao then
-Bw(M,'!'..B)
+Bw(N,'!'..B)
 end
 end
 end
@@ -476,10 +479,10 @@ local function Ci(A,G,Ao)
 local Cz,Bx,Cs,Cn=Bj,false,false,false
 local Fm,Ef,Bh,Bb=Dy()
 if Cz then
-N=math.max(5,N-260)
+O=math.max(5,O-260)
 Bj,Bh,Bb=false,Fm,Ef
 end
-N=math.max(5,N)
+O=math.max(5,O)
 local Aa=Bh..' '..Bb
 Bh,Bb=tonumber(Bh),tonumber(Bb)
 local Bk,at,By,Bl,Am={},0,0,0,{}
@@ -506,11 +509,11 @@ local C=Fl(Aj,Ba)
 local Co=math.floor(#(Ba or'')/256)
 local Az=C and(Bn or C.Ai<=Bb)and call('ZSCORE',Z,Aj)
 if not C or Bn and Az and tonumber(Az)<=G then
-if N<=0 then
+if O<=0 then
 Cn=true
 break
 end
-N=N-1-Co
+O=O-1-Co
 Am[#Am+1]=Aj
 Aw(Aj)
 else
@@ -520,7 +523,7 @@ local F=(Ax=='fits'or Ax=='passes')and Dk(A)
 if not F then
 break
 end
-if N<=0 then
+if O<=0 then
 Cn=true
 break
 end
@@ -532,12 +535,12 @@ end
 local Bd=Aj==Ao
 local Er=C.Ai<=Bb and Az
 if not Bd and not(Er and Az-C.At<Bh)then
-Bd=Bw(C.M,Aj)or C.Ce
+Bd=Bw(C.N,Aj)or C.Ce
 end
 if not Bd then
-N,Bl=N-1-Co,Bl+1
+O,Bl=O-1-Co,Bl+1
 else
-N,Bl=N-5-Co,0
+O,Bl=O-5-Co,0
 if Am[1]then
 call('ZREM',T,unpack(Am))
 Am={}
@@ -545,7 +548,7 @@ end
 if Aj==Ao then
 Aw(Aj)
 else
-call('ZADD',Z,G+C.L,'!'..Aj)
+call('ZADD',Z,G+C.M,'!'..Aj)
 Cs=true
 end
 if Ez or Cs then
@@ -578,13 +581,13 @@ while ARGV[Bm+1]==''do
 Bm=Bm-4
 end
 local Af,E,Ft=unpack(ARGV,Bm+1,Bm+3)
-local J,S,P,I,H=match(E,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
-local As,M,Av,At,Y,Cp=
+local K,S,P,I,H=match(E,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local As,N,Av,At,Y,Cp=
 match(Ft,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-B=sub(Bz,1,32),J=J,As=As=='1',S=S,P=P,
-L=Af-I,I=tonumber(I),H=H,E=E,Ap=sub(Bz,33),
-M=M~=''and M,Av=Av,At=tonumber(At),Y=tonumber(Y),
+B=sub(Bz,1,32),K=K,As=As=='1',S=S,P=P,
+M=Af-I,I=tonumber(I),H=H,E=E,Ap=sub(Bz,33),
+N=N~=''and N,Av=Av,At=tonumber(At),Y=tonumber(Y),
 Cp=tonumber(Cp),
 }
 end
@@ -595,7 +598,7 @@ local function Eg(A,B)
 if A.D then
 return A.D.B==B
 end
-return A.K and call('HGET',W,B)
+return A.J and call('HGET',W,B)
 end
 local function Cl(Ah,C,A,Et)
 local D,Be=A.D,nil
@@ -603,7 +606,7 @@ if D then
 local Cj=D.Ak and'holding'or'closed'
 Be={sub(D.B,1,8),Cj,D.X,D.Af,D.E}
 else
-local S=C.J=='p'and A.K=='p'
+local S=C.K=='p'and A.J=='p'
 local R=Et and'~'..C.B
 or S and Dl(G)
 or call('ZREVRANGE',Q,0,0)[1]
@@ -631,15 +634,15 @@ end
 local Cm=0
 local function El(C,A)
 local Al=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]or 0
-local O=C.Cp
-if not O then
+local L=C.Cp
+if not L then
 Cm=math.max(Al+1,Cm+1,Bu())
-O=Cm
+L=Cm
 end
-local Ai=string.format('%.0f',O)
+local Ai=string.format('%.0f',L)
 call('ZADD',T,Ai,C.B)
 local As=C.As and'1'or'0'
-local Fw={Ai,'0',C.M,C.Av,C.At,As,C.E}
+local Fw={Ai,'0',C.N,C.Av,C.At,As,C.E}
 call('HSET',Ag,C.B,table.concat(Fw,' '))
 Dt(A)
 end
@@ -703,7 +706,7 @@ A=Ci(A,G,B)
 Au=call('ZCARD',T)
 end
 if Ak(A,B)then
-local F,H=En(A,B,C.L,G)
+local F,H=En(A,B,C.M,G)
 if Dz then
 Aw(B)
 end
@@ -717,7 +720,7 @@ if Ax=='deadlock'or Ax=='mismatch'then
 Dm(C,A)
 return{Ax,Ep,Eq}
 end
-if Ax=='passes'or Ax=='fits'and(Au==0 or not A.K)then
+if Ax=='passes'or Ax=='fits'and(Au==0 or not A.J)then
 local F=Dk(A)
 if not F then
 return Fa()
@@ -727,7 +730,7 @@ Aw(B)
 end
 return Fq(C,A,F)
 end
-if C.M then
+if C.N then
 return Fv(C,A,Au)
 end
 local Fi=Cl({'refused'},C,A)
@@ -763,7 +766,7 @@ end
 local function Dw(i)
 on(KEYS[i])
 local C=Fk(2+By*(i-1))
-C.M=nil
+C.N=nil
 return C
 end
 local function Fn(i)

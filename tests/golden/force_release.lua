@@ -34,20 +34,20 @@ Cs=Bs
 end
 Af=E
 end
-local S,O,U,Z,Ah,An,Ai
+local S,P,U,Z,Ah,An,Ai
 local M,Bk,Bj,Az=320,false,false,false
 local function on(Al)
 M,Bk,Bj,Az=math.max(M,5),false,false,false
-S,O,U,Z=Al,Al..':h',Al..':d',Al..':o'
+S,P,U,Z=Al,Al..':h',Al..':d',Al..':o'
 Ah,An,Ai=Al..':q',Al..':w',Al..':p'
 end
 local function Ci(Ax)
 return{'corrupt',Ax or'a value that is no lock'}
 end
 local function At(F)
-local E,K,V,P,Ec,H,L,I=
+local E,K,V,Q,Ec,H,L,I=
 match(F,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return E,K,V,Ec==''and H or'0',I,tonumber(L),P
+return E,K,V,Ec==''and H or'0',I,tonumber(L),Q
 end
 local Bg=12000
 local function Em()
@@ -69,7 +69,10 @@ return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
 end
 local function Dx(Y)
 if#Y<=32 then
-return match(Y,'^%*([spx])([%d/]*)$')
+local J,O=match(Y,'^%*([spx])(%d*/?%d*)$')
+if J~='p'or match(O,'^%d')then
+return J,O
+end
 end
 end
 local function Ek(Y)
@@ -98,19 +101,19 @@ return{}
 end
 if sub(Y,1,1)~='*'then
 local D=Ek(Y)
-return D and{J='x',Q='',D=D,E=D.E}
+return D and{J='x',O='',D=D,E=D.E}
 end
-local J,Q=Dx(Y)
-return J and{J=J,Q=Q,E=J=='x'and Q or nil}
+local J,O=Dx(Y)
+return J and{J=J,O=O,E=J=='x'and O or nil}
 end
 local function Ak(Co,by)
-local Q=call('HINCRBY',Z,Co,by)
-if Q<=0 then
+local O=call('HINCRBY',Z,Co,by)
+if O<=0 then
 call('HDEL',Z,Co)
 end
 end
 local function Br(A)
-local W,X=match(A.Q,'^(%d*)/?(%d*)$')
+local W,X=match(A.O,'^(%d*)/?(%d*)$')
 local Bh=tonumber(X~=''and call('HGET',Z,'c'..X)or 0)
 if Bh>0 and Bh==call('HLEN',U)then
 W,Bh=X,0
@@ -137,17 +140,17 @@ end
 end
 end
 local function Ef(B,F)
-local _,K,V,_,_,_,P=At(F)
+local _,K,V,_,_,_,Q=At(F)
 if K=='p'then
 Ak('used',-V)
-if call('HGET',Z,'c'..P)then
-Ak('c'..P,-1)
+if call('HGET',Z,'c'..Q)then
+Ak('c'..Q,-1)
 end
 end
 call('HDEL',U,B)
 end
 local function Cg()
-call('UNLINK',S,O,U,Z)
+call('UNLINK',S,P,U,Z)
 end
 local function Cl(N)
 local B=sub(N,-32)
@@ -164,13 +167,13 @@ end
 end
 end
 local function Bt()
-local Ad=call('ZREVRANGE',O,0,0,'WITHSCORES')[2]
-for _,Al in ipairs({S,O,U,Z})do
+local Ad=call('ZREVRANGE',P,0,0,'WITHSCORES')[2]
+for _,Al in ipairs({S,P,U,Z})do
 call('PEXPIREAT',Al,Ad)
 end
 end
 local function Dv(G)
-local Cj,Ad=false,call('ZREVRANGE',O,0,0,'WITHSCORES')
+local Cj,Ad=false,call('ZREVRANGE',P,0,0,'WITHSCORES')
 while Ad[1]and M>0 do
 local N=Ad[1]
 local _,_,_,H,_,L=At(call('HGET',U,sub(N,-32))or'')
@@ -179,8 +182,8 @@ if not T or tonumber(Ad[2])<=T then
 break
 end
 call('PEXPIREAT',S,Ad[2])
-call('ZADD',O,T,N)
-Cj,M,Ad=true,M-3,call('ZREVRANGE',O,0,0,'WITHSCORES')
+call('ZADD',P,T,N)
+Cj,M,Ad=true,M-3,call('ZREVRANGE',P,0,0,'WITHSCORES')
 end
 if Cj then
 Bt()
@@ -194,9 +197,9 @@ Cg()
 return false
 end
 local T=math.max(1,math.ceil(M/3))
-local Am=call('ZRANGEBYSCORE',O,'-inf',G,'LIMIT',0,T)
+local Am=call('ZRANGEBYSCORE',P,'-inf',G,'LIMIT',0,T)
 if Am[1]then
-call('ZREM',O,unpack(Am))
+call('ZREM',P,unpack(Am))
 Bk=#Am==T
 M=M-3*#Am
 end
@@ -216,9 +219,9 @@ return{}
 end
 if Bk and B then
 for _,N in ipairs({B,'~'..B})do
-local Cm=call('ZSCORE',O,N)
+local Cm=call('ZSCORE',P,N)
 if Cm and tonumber(Cm)<=G then
-call('ZREM',O,N)
+call('ZREM',P,N)
 Cl(N)
 end
 end
@@ -230,12 +233,12 @@ local function Ao(A,B)
 if A.D then
 return A.D.Ao and A.D.B==B
 end
-return A.J and call('ZSCORE',O,B)
+return A.J and call('ZSCORE',P,B)
 end
 local function Bu(B,Db,H)
-call('ZADD',O,Db,B)
+call('ZADD',P,Db,B)
 if H>0 then
-call('ZADD',O,Db+H,'~'..B)
+call('ZADD',P,Db+H,'~'..B)
 end
 end
 local function Er(A,B,L,G)
@@ -258,12 +261,12 @@ Bt()
 return E,I
 end
 local function Do(G)
-return call('ZRANGEBYSCORE',O,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
+return call('ZRANGEBYSCORE',P,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
 local function Eq(N,G)
 local B=sub(N,-32)
-local Au=call('ZSCORE',O,B)
-local Av=call('ZSCORE',O,'~'..B)or Au
+local Au=call('ZSCORE',P,B)
+local Av=call('ZSCORE',P,'~'..B)or Au
 local A=Au and'holding'or'closed'
 return sub(B,1,8),A,(Au or Av)-G,Av-G,Ce(call('HGET',U,B))
 end
@@ -293,12 +296,12 @@ end
 if J=='s'then
 return'fits'
 end
-local P,Dw,W,X=C.P,Br(A)
-if X and P~=W and P~=X then
+local Q,Dw,W,X=C.Q,Br(A)
+if X and Q~=W and Q~=X then
 return'in_the_way'
 end
 local Cc=call('HGET',Z,'used')or 0
-return Cc+C.V<=math.min(P,Dw)and'fits'or'in_the_way'
+return Cc+C.V<=math.min(Q,Dw)and'fits'or'in_the_way'
 end
 local function Dn(A)
 local E=A.E or Dz()
@@ -308,8 +311,8 @@ local function Es()
 return Ci('the fence counter is not a number that can grow')
 end
 local function Ch()
-if call('ZCARD',O)+call('HLEN',U)+call('HLEN',Z)>0 then
-call('UNLINK',O,U,Z)
+if call('ZCARD',P)+call('HLEN',U)+call('HLEN',Z)>0 then
+call('UNLINK',P,U,Z)
 end
 end
 local function Dj(D,G)
@@ -326,22 +329,22 @@ local D={
 B=C.B,Be=false,Ap=C.Ap,F=F,E=E,H=H,
 I=C.I,Ao=true,Av=L+H,Ag=L,
 }
-return{J='x',Q='',D=D,E=E}
+return{J='x',O='',D=D,E=E}
 end
-local function Eb(P,A)
+local function Eb(Q,A)
 local _,W,X=Br(A)
-if P~=W then
-X=P
+if Q~=W then
+X=Q
 end
-local Q=X and W..'/'..X or W
-if Q~=A.Q then
-call('SET',S,'*p'..Q,'PX',call('PTTL',S))
+local O=X and W..'/'..X or W
+if O~=A.O then
+call('SET',S,'*p'..O,'PX',call('PTTL',S))
 call('HDEL',Z,'c'..W)
 end
-if P~=W then
-Ak('c'..P,1)
+if Q~=W then
+Ak('c'..Q,1)
 end
-return Q
+return O
 end
 local function Dl(C,A,E,G)
 local B,I=C.B,C.I
@@ -355,11 +358,11 @@ if A.D then
 Dj(A.D,G)
 elseif not A.J then
 Ch()
-call('SET',S,'*'..C.K..C.P,'PX',C.L+C.H)
+call('SET',S,'*'..C.K..C.Q,'PX',C.L+C.H)
 end
-local Q=C.P
+local O=C.Q
 if A.J=='p'then
-Q=Eb(Q,A)
+O=Eb(O,A)
 end
 Bu(B,G+C.L,C.H)
 call('HSET',U,B,E..' '..C.F)
@@ -373,9 +376,9 @@ Ak('p'..I,C.V)
 end
 end
 if C.K=='x'then
-return{J='x',Q=E,E=E}
+return{J='x',O=E,E=E}
 end
-return{J=C.K,Q=Q}
+return{J=C.K,O=O}
 end
 local function Bz(B)
 if call('ZREM',Ai,B,'!'..B)==0 then
@@ -419,10 +422,10 @@ if not R then
 return nil
 end
 local K,V,H,I,Eh=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
-local En,P=match(V,'^(%d+)/?(%d*)$')
+local En,Q=match(V,'^(%d+)/?(%d*)$')
 local Ck=H~='0'
 return{
-B=B,K=K,By=By=='1',V=En,P=P,I=I,
+B=B,K=K,By=By=='1',V=En,Q=Q,I=I,
 F=string.format('%s %s %s%s/%s %s ',K,V,Ck and'!'or'',H,Bd,I)..Eh,
 L=tonumber(Bd),H=0,Ap=Ck and'+'or'-',R=R,Ar=tonumber(Ar),
 Ca=tonumber(Ca),Bq=Bq=='1',
@@ -580,7 +583,7 @@ if not A.J then
 return Aj,1
 end
 local De='('..string.format('%.0f',G)
-local Cu=call('ZRANGEBYSCORE',O,De,'+inf','LIMIT',0,2*T+1)
+local Cu=call('ZRANGEBYSCORE',P,De,'+inf','LIMIT',0,2*T+1)
 for _,N in ipairs(Cu)do
 if#N==32 and#Aj<T then
 Aj[#Aj+1]=N

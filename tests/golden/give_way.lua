@@ -35,9 +35,9 @@ end
 Ai=F
 end
 local U,Q,W,Ac,T,Af,Z
-local M,Bn,Bm,Bi=320,false,false,false
+local N,Bn,Bm,Bi=320,false,false,false
 local function on(Am)
-M,Bn,Bm,Bi=math.max(M,5),false,false,false
+N,Bn,Bm,Bi=math.max(N,5),false,false,false
 U,Q,W,Ac=Am,Am..':h',Am..':d',Am..':o'
 T,Af,Z=Am..':q',Am..':w',Am..':p'
 end
@@ -45,9 +45,9 @@ local function Bo(Be)
 return{'corrupt',Be or'a value that is no lock'}
 end
 local function Aw(E)
-local F,J,S,P,Fa,I,L,H=
+local F,K,S,P,Fa,I,M,H=
 match(E,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return F,J,S,Fa==''and I or'0',H,tonumber(L),P
+return F,K,S,Fa==''and I or'0',H,tonumber(M),P
 end
 local Bs=12000
 local function Fk()
@@ -64,12 +64,15 @@ end
 local Bw=match(sub(E,1,Bs),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
 return(Bw or'')..'{"cut":"longer than '..Bs..' bytes"}'
 end
-local function Fn(E,L)
-return(string.gsub(E,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
+local function Fn(E,M)
+return(string.gsub(E,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
 end
 local function Eu(Ab)
 if#Ab<=32 then
-return match(Ab,'^%*([spx])([%d/]*)$')
+local J,L=match(Ab,'^%*([spx])(%d*/?%d*)$')
+if J~='p'or match(L,'^%d')then
+return J,L
+end
 end
 end
 local function Fj(Ab)
@@ -78,14 +81,14 @@ if not B or#B~=32 then
 return nil
 end
 local E=Cu(sub(Ab,El))
-local F,J,_,I,H,L=Aw(E)
-if J~='x'then
+local F,K,_,I,H,M=Aw(E)
+if K~='x'then
 return nil
 end
 local X=call('PTTL',U)
 I=tonumber(I)
-local Bx=L and X>L+I
-X=Bx and L+I or X
+local Bx=M and X>M+I
+X=Bx and M+I or X
 local Al=Bf==''and X>I
 return{
 B=B,Bf=Bf~='',Ao=Ao,E=E,F=F,I=I,H=H,
@@ -98,19 +101,19 @@ return{}
 end
 if sub(Ab,1,1)~='*'then
 local D=Fj(Ab)
-return D and{K='x',O='',D=D,F=D.F}
+return D and{J='x',L='',D=D,F=D.F}
 end
-local K,O=Eu(Ab)
-return K and{K=K,O=O,F=K=='x'and O or nil}
+local J,L=Eu(Ab)
+return J and{J=J,L=L,F=J=='x'and L or nil}
 end
 local function Ap(Bq,by)
-local O=call('HINCRBY',Ac,Bq,by)
-if O<=0 then
+local L=call('HINCRBY',Ac,Bq,by)
+if L<=0 then
 call('HDEL',Ac,Bq)
 end
 end
 local function Cd(A)
-local V,Aa=match(A.O,'^(%d*)/?(%d*)$')
+local V,Aa=match(A.L,'^(%d*)/?(%d*)$')
 local Bu=tonumber(Aa~=''and call('HGET',Ac,'c'..Aa)or 0)
 if Bu>0 and Bu==call('HLEN',W)then
 V,Bu=Aa,0
@@ -128,17 +131,17 @@ end
 return tonumber(call('HGET',Ac,'o'..H)or 0)
 end
 local function Db(E)
-local _,J,S,_,H=Aw(E)
+local _,K,S,_,H=Aw(E)
 if H~=''then
 Ap('o'..H,-1)
-if J=='p'then
+if K=='p'then
 Ap('p'..H,-S)
 end
 end
 end
 local function Ds(B,E)
-local _,J,S,_,_,_,P=Aw(E)
-if J=='p'then
+local _,K,S,_,_,_,P=Aw(E)
+if K=='p'then
 Ap('used',-S)
 if call('HGET',Ac,'c'..P)then
 Ap('c'..P,-1)
@@ -171,16 +174,16 @@ end
 end
 local function Es(G)
 local Cz,Ad=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
-while Ad[1]and M>0 do
+while Ad[1]and N>0 do
 local R=Ad[1]
-local _,_,_,I,_,L=Aw(call('HGET',W,sub(R,-32))or'')
-local Y=L and G+L+(#R>32 and I or 0)
+local _,_,_,I,_,M=Aw(call('HGET',W,sub(R,-32))or'')
+local Y=M and G+M+(#R>32 and I or 0)
 if not Y or tonumber(Ad[2])<=Y then
 break
 end
 call('PEXPIREAT',U,Ad[2])
 call('ZADD',Q,Y,R)
-Cz,M,Ad=true,M-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+Cz,N,Ad=true,N-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
 end
 if Cz then
 Bh()
@@ -193,12 +196,12 @@ if not Ad or tonumber(Ad)<=G then
 Cx()
 return false
 end
-local Y=math.max(1,math.ceil(M/3))
+local Y=math.max(1,math.ceil(N/3))
 local Aq=call('ZRANGEBYSCORE',Q,'-inf',G,'LIMIT',0,Y)
 if Aq[1]then
 call('ZREM',Q,unpack(Aq))
 Bn=#Aq==Y
-M=M-3*#Aq
+N=N-3*#Aq
 end
 for _,R in ipairs(Aq)do
 Dc(R)
@@ -210,7 +213,7 @@ local A=Fd(Fk())
 if A and A.D and A.D.Bx then
 call('PEXPIRE',U,A.D.Ae)
 end
-if A and A.K and not A.D then
+if A and A.J and not A.D then
 if not Fc(G)then
 return{}
 end
@@ -230,7 +233,7 @@ local function Al(A,B)
 if A.D then
 return A.D.Al and A.D.B==B
 end
-return A.K and call('ZSCORE',Q,B)
+return A.J and call('ZSCORE',Q,B)
 end
 local function Ch(B,Ea,I)
 call('ZADD',Q,Ea,B)
@@ -238,22 +241,22 @@ if I>0 then
 call('ZADD',Q,Ea+I,'~'..B)
 end
 end
-local function Ek(A,B,L,G)
+local function Ek(A,B,M,G)
 local Ak=A.D and A.D.E or call('HGET',W,B)
-local E=Fn(Ak,L)
+local E=Fn(Ak,M)
 local F,_,_,I,H=Aw(E)
 I=tonumber(I)
-call('PEXPIRE',U,L+I)
+call('PEXPIRE',U,M+I)
 if A.D then
 if E~=Ak then
-call('SET',U,B..A.D.Ao..E,'PX',L+I)
+call('SET',U,B..A.D.Ao..E,'PX',M+I)
 end
 return F,H
 end
 if E~=Ak then
 call('HSET',W,B,E)
 end
-Ch(B,G+L,I)
+Ch(B,G+M,I)
 Bh()
 return F,H
 end
@@ -268,29 +271,29 @@ local A=Bb and'holding'or'closed'
 return sub(B,1,8),A,(Bb or Ae)-G,Ae-G,Cu(call('HGET',W,B))
 end
 local function Cw(C,A)
-local J,K=C.J,A.K
-if not K then
+local K,J=C.K,A.J
+if not J then
 return'fits'
 end
 if not Bn and Br(A,C.H)>0 then
-if K=='x'and J=='x'and C.Ar or K=='s'and J=='s'then
+if J=='x'and K=='x'and C.Ar or J=='s'and K=='s'then
 return'passes'
-elseif K=='x'then
-return'deadlock','x',1
 elseif J=='x'then
+return'deadlock','x',1
+elseif K=='x'then
 local S=call('HGET',Ac,'p'..C.H)
-return'deadlock',K,S and S..'/'..Cd(A)or 1
+return'deadlock',J,S and S..'/'..Cd(A)or 1
 end
 end
-if J=='x'or K=='x'then
+if K=='x'or J=='x'then
 return'in_the_way'
 end
-if J~=K then
+if K~=J then
 local V=Di(Dq(Bt()))
 local Cq=match(call('HGET',W,sub(V,-32)),'^%d+ %a (%S+)')
-return'mismatch',K,sub(Cq,1,20)
+return'mismatch',J,sub(Cq,1,20)
 end
-if K=='s'then
+if J=='s'then
 return'fits'
 end
 local P,Et,V,Aa=C.P,Cd(A)
@@ -320,62 +323,62 @@ Ch(D.B,G+D.X,D.I)
 Ap('o'..D.H,1)
 end
 local function Ej(C,F)
-local L,I,E=C.L,C.I,F..' '..C.E
-call('SET',U,C.B..C.Ao..E,'PX',L+I)
+local M,I,E=C.M,C.I,F..' '..C.E
+call('SET',U,C.B..C.Ao..E,'PX',M+I)
 local D={
 B=C.B,Bf=false,Ao=C.Ao,E=E,F=F,I=I,
-H=C.H,Al=true,Ae=L+I,X=L,
+H=C.H,Al=true,Ae=M+I,X=M,
 }
-return{K='x',O='',D=D,F=F}
+return{J='x',L='',D=D,F=F}
 end
 local function Ey(P,A)
 local _,V,Aa=Cd(A)
 if P~=V then
 Aa=P
 end
-local O=Aa and V..'/'..Aa or V
-if O~=A.O then
-call('SET',U,'*p'..O,'PX',call('PTTL',U))
+local L=Aa and V..'/'..Aa or V
+if L~=A.L then
+call('SET',U,'*p'..L,'PX',call('PTTL',U))
 call('HDEL',Ac,'c'..V)
 end
 if P~=V then
 Ap('c'..P,1)
 end
-return O
+return L
 end
 local function Df(C,A,F,G)
 local B,H=C.B,C.H
 if F~=A.F then
 Er(tonumber(F))
 end
-if not A.K and C.J=='x'then
+if not A.J and C.K=='x'then
 return Ej(C,F)
 end
 if A.D then
 Eg(A.D,G)
-elseif not A.K then
+elseif not A.J then
 Cy()
-call('SET',U,'*'..C.J..C.P,'PX',C.L+C.I)
+call('SET',U,'*'..C.K..C.P,'PX',C.M+C.I)
 end
-local O=C.P
-if A.K=='p'then
-O=Ey(O,A)
+local L=C.P
+if A.J=='p'then
+L=Ey(L,A)
 end
-Ch(B,G+C.L,C.I)
+Ch(B,G+C.M,C.I)
 call('HSET',W,B,F..' '..C.E)
-if C.J=='p'then
+if C.K=='p'then
 Ap('used',C.S)
 end
 if H~=''then
 Ap('o'..H,1)
-if C.J=='p'then
+if C.K=='p'then
 Ap('p'..H,C.S)
 end
 end
-if C.J=='x'then
-return{K='x',O=F,F=F}
+if C.K=='x'then
+return{J='x',L=F,F=F}
 end
-return{K=C.J,O=O}
+return{J=C.K,L=L}
 end
 local function Au(B)
 if call('ZREM',Z,B,'!'..B)==0 then
@@ -391,10 +394,10 @@ local function Cs(G)
 if call('EXISTS',Z)==0 then
 return false
 end
-local Y=math.max(1,M)
+local Y=math.max(1,N)
 local Aq=call('ZRANGEBYSCORE',Z,'-inf',G,'LIMIT',0,Y)
 Bm=#Aq==Y
-M=M-#Aq
+N=N-#Aq
 for _,R in ipairs(Aq)do
 local B=match(R,'^!(.*)')
 if not B then
@@ -412,24 +415,24 @@ end
 return true
 end
 local function Fh(B,Ay)
-local Ag,Cc,N,At,As,Ar,E=match(
+local Ag,Cc,O,At,As,Ar,E=match(
 Ay or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not N then
+if not O then
 return nil
 end
-local J,S,I,H,Cn=match(E,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+local K,S,I,H,Cn=match(E,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
 local Fm,P=match(S,'^(%d+)/?(%d*)$')
 local Da=I~='0'
 return{
-B=B,J=J,Ar=Ar=='1',S=Fm,P=P,H=H,
-E=string.format('%s %s %s%s/%s %s ',J,S,Da and'!'or'',I,At,H)..Cn,
-L=tonumber(At),I=0,Ao=Da and'+'or'-',N=N,Ag=tonumber(Ag),
+B=B,K=K,Ar=Ar=='1',S=Fm,P=P,H=H,
+E=string.format('%s %s %s%s/%s %s ',K,S,Da and'!'or'',I,At,H)..Cn,
+M=tonumber(At),I=0,Ao=Da and'+'or'-',O=O,Ag=tonumber(Ag),
 As=tonumber(As),Cc=Cc=='1',
 }
 end
-local function Bv(N,Be)
-local Bc=Cp('PUBLISH',N,Be)
+local function Bv(O,Be)
+local Bc=Cp('PUBLISH',O,Be)
 return type(Bc)~='number'or Bc>0
 end
 local function Dm(B)
@@ -440,17 +443,17 @@ local By,Bd=8,nil
 for _,B in ipairs(call('ZRANGE',T,0,By))do
 if B~=An and By>0 then
 By=By-1
-local N=Dm(B)
-if N and Bv(N,Be..B)then
-Bd=N
+local O=Dm(B)
+if O and Bv(O,Be..B)then
+Bd=O
 break
 end
 end
 end
 local Ai=call('ZREVRANGE',T,0,0)[1]
-local N=Ai and Ai~=An and Dm(Ai)
-if N and N~=Bd then
-Bv(N,Be..Ai)
+local O=Ai and Ai~=An and Dm(Ai)
+if O and O~=Bd then
+Bv(O,Be..Ai)
 end
 end
 local function Ec(An,G,Ak)
@@ -460,11 +463,11 @@ return
 end
 local Eb=0
 for _,B in ipairs(call('ZRANGE',T,0,319))do
-local Ag,N=match(call('HGET',Af,B)or'','^(%d+) %d (%S+)')
-if N then
+local Ag,O=match(call('HGET',Af,B)or'','^(%d+) %d (%S+)')
+if O then
 Eb=Ag
 if B~=An then
-Bv(N,'!'..B)
+Bv(O,'!'..B)
 end
 end
 end
@@ -475,10 +478,10 @@ local function Cf(A,G,An)
 local Cv,Dt,Co,Ck=Bi,false,false,false
 local Fi,Ed,Bg,Ba=Dx()
 if Cv then
-M=math.max(5,M-260)
+N=math.max(5,N-260)
 Bi,Bg,Ba=false,Fi,Ed
 end
-M=math.max(5,M)
+N=math.max(5,N)
 local Ak=Bg..' '..Ba
 Bg,Ba=tonumber(Bg),tonumber(Ba)
 local Bj,at,Dv,Bk,Aj={},0,0,0,{}
@@ -505,11 +508,11 @@ local C=Fh(Ah,Ay)
 local Cl=math.floor(#(Ay or'')/256)
 local Ax=C and(Bm or C.Ag<=Ba)and call('ZSCORE',Z,Ah)
 if not C or Bm and Ax and tonumber(Ax)<=G then
-if M<=0 then
+if N<=0 then
 Ck=true
 break
 end
-M=M-1-Cl
+N=N-1-Cl
 Aj[#Aj+1]=Ah
 Au(Ah)
 else
@@ -519,7 +522,7 @@ local F=(Av=='fits'or Av=='passes')and Dh(A)
 if not F then
 break
 end
-if M<=0 then
+if N<=0 then
 Ck=true
 break
 end
@@ -531,12 +534,12 @@ end
 local Bc=Ah==An
 local Eo=C.Ag<=Ba and Ax
 if not Bc and not(Eo and Ax-C.As<Bg)then
-Bc=Bv(C.N,Ah)or C.Cc
+Bc=Bv(C.O,Ah)or C.Cc
 end
 if not Bc then
-M,Bk=M-1-Cl,Bk+1
+N,Bk=N-1-Cl,Bk+1
 else
-M,Bk=M-5-Cl,0
+N,Bk=N-5-Cl,0
 if Aj[1]then
 call('ZREM',T,unpack(Aj))
 Aj={}
@@ -544,7 +547,7 @@ end
 if Ah==An then
 Au(Ah)
 else
-call('ZADD',Z,G+C.L,'!'..Ah)
+call('ZADD',Z,G+C.M,'!'..Ah)
 Co=true
 end
 if Ew or Co then
@@ -577,13 +580,13 @@ while ARGV[Bl+1]==''do
 Bl=Bl-4
 end
 local Ae,E,Fo=unpack(ARGV,Bl+1,Bl+3)
-local J,S,P,I,H=match(E,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
-local Ar,N,At,As,Y,Cm=
+local K,S,P,I,H=match(E,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local Ar,O,At,As,Y,Cm=
 match(Fo,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-B=sub(Bw,1,32),J=J,Ar=Ar=='1',S=S,P=P,
-L=Ae-I,I=tonumber(I),H=H,E=E,Ao=sub(Bw,33),
-N=N~=''and N,At=At,As=tonumber(As),Y=tonumber(Y),
+B=sub(Bw,1,32),K=K,Ar=Ar=='1',S=S,P=P,
+M=Ae-I,I=tonumber(I),H=H,E=E,Ao=sub(Bw,33),
+O=O~=''and O,At=At,As=tonumber(As),Y=tonumber(Y),
 Cm=tonumber(Cm),
 }
 end
@@ -594,7 +597,7 @@ local function Ee(A,B)
 if A.D then
 return A.D.B==B
 end
-return A.K and call('HGET',W,B)
+return A.J and call('HGET',W,B)
 end
 local function Ci(Ca,C,A,Eq)
 local D,Bd=A.D,nil
@@ -602,7 +605,7 @@ if D then
 local Cg=D.Al and'holding'or'closed'
 Bd={sub(D.B,1,8),Cg,D.X,D.Ae,D.E}
 else
-local S=C.J=='p'and A.K=='p'
+local S=C.K=='p'and A.J=='p'
 local R=Eq and'~'..C.B
 or S and Di(G)
 or call('ZREVRANGE',Q,0,0)[1]
@@ -630,15 +633,15 @@ end
 local Cj=0
 local function De(C,A)
 local Ai=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]or 0
-local O=C.Cm
-if not O then
+local L=C.Cm
+if not L then
 Cj=math.max(Ai+1,Cj+1,Bt())
-O=Cj
+L=Cj
 end
-local Ag=string.format('%.0f',O)
+local Ag=string.format('%.0f',L)
 call('ZADD',T,Ag,C.B)
 local Ar=C.Ar and'1'or'0'
-local Fq={Ag,'0',C.N,C.At,C.As,Ar,C.E}
+local Fq={Ag,'0',C.O,C.At,C.As,Ar,C.E}
 call('HSET',Af,C.B,table.concat(Fq,' '))
 Dp(A)
 end
@@ -702,7 +705,7 @@ A=Cf(A,G,B)
 Az=call('ZCARD',T)
 end
 if Al(A,B)then
-local F,H=Ek(A,B,C.L,G)
+local F,H=Ek(A,B,C.M,G)
 if Dy then
 Au(B)
 end
@@ -716,7 +719,7 @@ if Av=='deadlock'or Av=='mismatch'then
 Dj(C,A)
 return{Av,Em,En}
 end
-if Av=='passes'or Av=='fits'and(Az==0 or not A.K)then
+if Av=='passes'or Av=='fits'and(Az==0 or not A.J)then
 local F=Dh(A)
 if not F then
 return Ex()
@@ -726,7 +729,7 @@ Au(B)
 end
 return Fl(C,A,F)
 end
-if C.N then
+if C.O then
 return Fp(C,A,Az)
 end
 local Fe=Ci({'refused'},C,A)

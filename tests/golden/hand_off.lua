@@ -50,9 +50,9 @@ return{ARGV[1],1,D,0}
 end
 end
 local U,R,X,Ac,P,Af,Aa
-local M,Br,Bq,Bk=320,false,false,false
+local N,Br,Bq,Bk=320,false,false,false
 local function on(Am)
-M,Br,Bq,Bk=math.max(M,5),false,false,false
+N,Br,Bq,Bk=math.max(N,5),false,false,false
 U,R,X,Ac=Am,Am..':h',Am..':d',Am..':o'
 P,Af,Aa=Am..':q',Am..':w',Am..':p'
 end
@@ -60,9 +60,9 @@ local function Bs(Bf)
 return{'corrupt',Bf or'a value that is no lock'}
 end
 local function Aw(F)
-local D,K,T,Q,Fg,I,L,H=
+local D,K,T,Q,Fg,I,M,H=
 match(F,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return D,K,T,Fg==''and I or'0',H,tonumber(L),Q
+return D,K,T,Fg==''and I or'0',H,tonumber(M),Q
 end
 local Bw=12000
 local function Fr()
@@ -79,12 +79,15 @@ end
 local Bz=match(sub(F,1,Bw),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
 return(Bz or'')..'{"cut":"longer than '..Bw..' bytes"}'
 end
-local function Ft(F,L)
-return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
+local function Ft(F,M)
+return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
 end
 local function Fb(V)
 if#V<=32 then
-return match(V,'^%*([spx])([%d/]*)$')
+local J,L=match(V,'^%*([spx])(%d*/?%d*)$')
+if J~='p'or match(L,'^%d')then
+return J,L
+end
 end
 end
 local function Fq(V)
@@ -93,14 +96,14 @@ if not B or#B~=32 then
 return nil
 end
 local F=Cx(sub(V,Bl))
-local D,K,_,I,H,L=Aw(F)
+local D,K,_,I,H,M=Aw(F)
 if K~='x'then
 return nil
 end
 local Y=call('PTTL',U)
 I=tonumber(I)
-local Ca=L and Y>L+I
-Y=Ca and L+I or Y
+local Ca=M and Y>M+I
+Y=Ca and M+I or Y
 local Al=Bh==''and Y>I
 return{
 B=B,Bh=Bh~='',An=An,F=F,D=D,I=I,H=H,
@@ -113,19 +116,19 @@ return{}
 end
 if sub(V,1,1)~='*'then
 local E=Fq(V)
-return E and{J='x',O='',E=E,D=E.D}
+return E and{J='x',L='',E=E,D=E.D}
 end
-local J,O=Fb(V)
-return J and{J=J,O=O,D=J=='x'and O or nil}
+local J,L=Fb(V)
+return J and{J=J,L=L,D=J=='x'and L or nil}
 end
 local function Ap(Bu,by)
-local O=call('HINCRBY',Ac,Bu,by)
-if O<=0 then
+local L=call('HINCRBY',Ac,Bu,by)
+if L<=0 then
 call('HDEL',Ac,Bu)
 end
 end
 local function Cg(A)
-local W,Ab=match(A.O,'^(%d*)/?(%d*)$')
+local W,Ab=match(A.L,'^(%d*)/?(%d*)$')
 local Bc=tonumber(Ab~=''and call('HGET',Ac,'c'..Ab)or 0)
 if Bc>0 and Bc==call('HLEN',X)then
 W,Bc=Ab,0
@@ -186,16 +189,16 @@ end
 end
 local function Ez(G)
 local Dc,Ad=false,call('ZREVRANGE',R,0,0,'WITHSCORES')
-while Ad[1]and M>0 do
+while Ad[1]and N>0 do
 local S=Ad[1]
-local _,_,_,I,_,L=Aw(call('HGET',X,sub(S,-32))or'')
-local Z=L and G+L+(#S>32 and I or 0)
+local _,_,_,I,_,M=Aw(call('HGET',X,sub(S,-32))or'')
+local Z=M and G+M+(#S>32 and I or 0)
 if not Z or tonumber(Ad[2])<=Z then
 break
 end
 call('PEXPIREAT',U,Ad[2])
 call('ZADD',R,Z,S)
-Dc,M,Ad=true,M-3,call('ZREVRANGE',R,0,0,'WITHSCORES')
+Dc,N,Ad=true,N-3,call('ZREVRANGE',R,0,0,'WITHSCORES')
 end
 if Dc then
 Bj()
@@ -208,12 +211,12 @@ if not Ad or tonumber(Ad)<=G then
 Da()
 return false
 end
-local Z=math.max(1,math.ceil(M/3))
+local Z=math.max(1,math.ceil(N/3))
 local Aq=call('ZRANGEBYSCORE',R,'-inf',G,'LIMIT',0,Z)
 if Aq[1]then
 call('ZREM',R,unpack(Aq))
 Br=#Aq==Z
-M=M-3*#Aq
+N=N-3*#Aq
 end
 for _,S in ipairs(Aq)do
 Df(S)
@@ -253,22 +256,22 @@ if I>0 then
 call('ZADD',R,Ef+I,'~'..B)
 end
 end
-local function Et(A,B,L,G)
+local function Et(A,B,M,G)
 local Ak=A.E and A.E.F or call('HGET',X,B)
-local F=Ft(Ak,L)
+local F=Ft(Ak,M)
 local D,_,_,I,H=Aw(F)
 I=tonumber(I)
-call('PEXPIRE',U,L+I)
+call('PEXPIRE',U,M+I)
 if A.E then
 if F~=Ak then
-call('SET',U,B..A.E.An..F,'PX',L+I)
+call('SET',U,B..A.E.An..F,'PX',M+I)
 end
 return D,H
 end
 if F~=Ak then
 call('HSET',X,B,F)
 end
-Ck(B,G+L,I)
+Ck(B,G+M,I)
 Bj()
 return D,H
 end
@@ -335,28 +338,28 @@ Ck(E.B,G+E.Y,E.I)
 Ap('o'..E.H,1)
 end
 local function Es(C,D)
-local L,I,F=C.L,C.I,D..' '..C.F
-call('SET',U,C.B..C.An..F,'PX',L+I)
+local M,I,F=C.M,C.I,D..' '..C.F
+call('SET',U,C.B..C.An..F,'PX',M+I)
 local E={
 B=C.B,Bh=false,An=C.An,F=F,D=D,I=I,
-H=C.H,Al=true,Ae=L+I,Y=L,
+H=C.H,Al=true,Ae=M+I,Y=M,
 }
-return{J='x',O='',E=E,D=D}
+return{J='x',L='',E=E,D=D}
 end
 local function Fd(Q,A)
 local _,W,Ab=Cg(A)
 if Q~=W then
 Ab=Q
 end
-local O=Ab and W..'/'..Ab or W
-if O~=A.O then
-call('SET',U,'*p'..O,'PX',call('PTTL',U))
+local L=Ab and W..'/'..Ab or W
+if L~=A.L then
+call('SET',U,'*p'..L,'PX',call('PTTL',U))
 call('HDEL',Ac,'c'..W)
 end
 if Q~=W then
 Ap('c'..Q,1)
 end
-return O
+return L
 end
 local function Dh(C,A,D,G)
 local B,H=C.B,C.H
@@ -370,13 +373,13 @@ if A.E then
 En(A.E,G)
 elseif not A.J then
 Db()
-call('SET',U,'*'..C.K..C.Q,'PX',C.L+C.I)
+call('SET',U,'*'..C.K..C.Q,'PX',C.M+C.I)
 end
-local O=C.Q
+local L=C.Q
 if A.J=='p'then
-O=Fd(O,A)
+L=Fd(L,A)
 end
-Ck(B,G+C.L,C.I)
+Ck(B,G+C.M,C.I)
 call('HSET',X,B,D..' '..C.F)
 if C.K=='p'then
 Ap('used',C.T)
@@ -388,9 +391,9 @@ Ap('p'..H,C.T)
 end
 end
 if C.K=='x'then
-return{J='x',O=D,D=D}
+return{J='x',L=D,D=D}
 end
-return{J=C.K,O=O}
+return{J=C.K,L=L}
 end
 local function As(B)
 if call('ZREM',Aa,B,'!'..B)==0 then
@@ -406,10 +409,10 @@ local function Cv(G)
 if call('EXISTS',Aa)==0 then
 return false
 end
-local Z=math.max(1,M)
+local Z=math.max(1,N)
 local Aq=call('ZRANGEBYSCORE',Aa,'-inf',G,'LIMIT',0,Z)
 Bq=#Aq==Z
-M=M-#Aq
+N=N-#Aq
 for _,S in ipairs(Aq)do
 local B=match(S,'^!(.*)')
 if not B then
@@ -427,10 +430,10 @@ end
 return true
 end
 local function Fo(B,Ay)
-local Ag,Cf,N,Au,At,Ar,F=match(
+local Ag,Cf,O,Au,At,Ar,F=match(
 Ay or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not N then
+if not O then
 return nil
 end
 local K,T,I,H,Cq=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
@@ -439,12 +442,12 @@ local Dd=I~='0'
 return{
 B=B,K=K,Ar=Ar=='1',T=Fs,Q=Q,H=H,
 F=string.format('%s %s %s%s/%s %s ',K,T,Dd and'!'or'',I,Au,H)..Cq,
-L=tonumber(Au),I=0,An=Dd and'+'or'-',N=N,Ag=tonumber(Ag),
+M=tonumber(Au),I=0,An=Dd and'+'or'-',O=O,Ag=tonumber(Ag),
 At=tonumber(At),Cf=Cf=='1',
 }
 end
-local function By(N,Bf)
-local Bd=Cs('PUBLISH',N,Bf)
+local function By(O,Bf)
+local Bd=Cs('PUBLISH',O,Bf)
 return type(Bd)~='number'or Bd>0
 end
 local function Do(B)
@@ -455,17 +458,17 @@ local Cb,Be=8,nil
 for _,B in ipairs(call('ZRANGE',P,0,Cb))do
 if B~=Ao and Cb>0 then
 Cb=Cb-1
-local N=Do(B)
-if N and By(N,Bf..B)then
-Be=N
+local O=Do(B)
+if O and By(O,Bf..B)then
+Be=O
 break
 end
 end
 end
 local Ai=call('ZREVRANGE',P,0,0)[1]
-local N=Ai and Ai~=Ao and Do(Ai)
-if N and N~=Be then
-By(N,Bf..Ai)
+local O=Ai and Ai~=Ao and Do(Ai)
+if O and O~=Be then
+By(O,Bf..Ai)
 end
 end
 local function Ej(Ao,G,Ak)
@@ -475,11 +478,11 @@ return
 end
 local Eg=0
 for _,B in ipairs(call('ZRANGE',P,0,319))do
-local Ag,N=match(call('HGET',Af,B)or'','^(%d+) %d (%S+)')
-if N then
+local Ag,O=match(call('HGET',Af,B)or'','^(%d+) %d (%S+)')
+if O then
 Eg=Ag
 if B~=Ao then
-By(N,'!'..B)
+By(O,'!'..B)
 end
 end
 end
@@ -490,10 +493,10 @@ local function Dm(A,G,Ao)
 local Cy,Dx,Cr,Cn=Bk,false,false,false
 local Fp,Ek,Bi,Ba=Ec()
 if Cy then
-M=math.max(5,M-260)
+N=math.max(5,N-260)
 Bk,Bi,Ba=false,Fp,Ek
 end
-M=math.max(5,M)
+N=math.max(5,N)
 local Ak=Bi..' '..Ba
 Bi,Ba=tonumber(Bi),tonumber(Ba)
 local Bm,at,Dz,Bn,Aj={},0,0,0,{}
@@ -520,11 +523,11 @@ local C=Fo(Ah,Ay)
 local Co=math.floor(#(Ay or'')/256)
 local Ax=C and(Bq or C.Ag<=Ba)and call('ZSCORE',Aa,Ah)
 if not C or Bq and Ax and tonumber(Ax)<=G then
-if M<=0 then
+if N<=0 then
 Cn=true
 break
 end
-M=M-1-Co
+N=N-1-Co
 Aj[#Aj+1]=Ah
 As(Ah)
 else
@@ -534,7 +537,7 @@ local D=(Av=='fits'or Av=='passes')and Ci(A)
 if not D then
 break
 end
-if M<=0 then
+if N<=0 then
 Cn=true
 break
 end
@@ -546,12 +549,12 @@ end
 local Bd=Ah==Ao
 local Ew=C.Ag<=Ba and Ax
 if not Bd and not(Ew and Ax-C.At<Bi)then
-Bd=By(C.N,Ah)or C.Cf
+Bd=By(C.O,Ah)or C.Cf
 end
 if not Bd then
-M,Bn=M-1-Co,Bn+1
+N,Bn=N-1-Co,Bn+1
 else
-M,Bn=M-5-Co,0
+N,Bn=N-5-Co,0
 if Aj[1]then
 call('ZREM',P,unpack(Aj))
 Aj={}
@@ -559,7 +562,7 @@ end
 if Ah==Ao then
 As(Ah)
 else
-call('ZADD',Aa,G+C.L,'!'..Ah)
+call('ZADD',Aa,G+C.M,'!'..Ah)
 Cr=true
 end
 if Fc or Cr then
@@ -593,12 +596,12 @@ Bp=Bp-4
 end
 local Ae,F,Fu=unpack(ARGV,Bp+1,Bp+3)
 local K,T,Q,I,H=match(F,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
-local Ar,N,Au,At,Z,Cp=
+local Ar,O,Au,At,Z,Cp=
 match(Fu,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
 B=sub(Bz,1,32),K=K,Ar=Ar=='1',T=T,Q=Q,
-L=Ae-I,I=tonumber(I),H=H,F=F,An=sub(Bz,33),
-N=N~=''and N,Au=Au,At=tonumber(At),Z=tonumber(Z),
+M=Ae-I,I=tonumber(I),H=H,F=F,An=sub(Bz,33),
+O=O~=''and O,Au=Au,At=tonumber(At),Z=tonumber(Z),
 Cp=tonumber(Cp),
 }
 end
@@ -645,15 +648,15 @@ end
 local Cm=0
 local function Er(C,A)
 local Ai=call('ZREVRANGE',P,0,0,'WITHSCORES')[2]or 0
-local O=C.Cp
-if not O then
+local L=C.Cp
+if not L then
 Cm=math.max(Ai+1,Cm+1,Bx())
-O=Cm
+L=Cm
 end
-local Ag=string.format('%.0f',O)
+local Ag=string.format('%.0f',L)
 call('ZADD',P,Ag,C.B)
 local Ar=C.Ar and'1'or'0'
-local Fw={Ag,'0',C.N,C.Au,C.At,Ar,C.F}
+local Fw={Ag,'0',C.O,C.Au,C.At,Ar,C.F}
 call('HSET',Af,C.B,table.concat(Fw,' '))
 Ds(A)
 end
@@ -717,7 +720,7 @@ A=Dm(A,G,B)
 Az=call('ZCARD',P)
 end
 if Al(A,B)then
-local D,H=Et(A,B,C.L,G)
+local D,H=Et(A,B,C.M,G)
 if Ed then
 As(B)
 end
@@ -741,7 +744,7 @@ As(B)
 end
 return Ea(C,A,D)
 end
-if C.N then
+if C.O then
 return Fv(C,A,Az)
 end
 local Fl=Cl({'refused'},C,A)

@@ -10,20 +10,20 @@ end
 local function Bi(us)
 return math.floor(us/1000)
 end
-local N,F,P,S,Bl,Bt,Br
-local R,Ao,Bo,Bc=320,false,false,false
-local function on(Q)
-R,Ao,Bo,Bc=math.max(R,5),false,false,false
-N,F,P,S=Q,Q..':h',Q..':d',Q..':o'
-Bl,Bt,Br=Q..':q',Q..':w',Q..':p'
+local N,F,R,U,Bl,Bt,Br
+local T,Ao,Bo,Bc=320,false,false,false
+local function on(S)
+T,Ao,Bo,Bc=math.max(T,5),false,false,false
+N,F,R,U=S,S..':h',S..':d',S..':o'
+Bl,Bt,Br=S..':q',S..':w',S..':p'
 end
 local function Ba(Bu)
 return{'corrupt',Bu or'a value that is no lock'}
 end
 local function Z(C)
-local O,W,Ac,Ad,Bj,D,I,G=
+local O,X,Ac,Ad,Bj,D,I,G=
 match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return O,W,Ac,Bj==''and D or'0',G,tonumber(I),Ad
+return O,X,Ac,Bj==''and D or'0',G,tonumber(I),Ad
 end
 local Ag=12000
 local function Aw()
@@ -45,7 +45,10 @@ return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..I..' '))
 end
 local function Bg(K)
 if#K<=32 then
-return match(K,'^%*([spx])([%d/]*)$')
+local P,Q=match(K,'^%*([spx])(%d*/?%d*)$')
+if P~='p'or match(Q,'^%d')then
+return P,Q
+end
 end
 end
 local function Bn(K)
@@ -54,18 +57,18 @@ if not A or#A~=32 then
 return nil
 end
 local C=Ap(sub(K,Bd))
-local O,W,_,D,G,I=Z(C)
-if W~='x'then
+local O,X,_,D,G,I=Z(C)
+if X~='x'then
 return nil
 end
-local T=call('PTTL',N)
+local V=call('PTTL',N)
 D=tonumber(D)
-local Aj=I and T>I+D
-T=Aj and I+D or T
-local U=Am==''and T>D
+local Aj=I and V>I+D
+V=Aj and I+D or V
+local W=Am==''and V>D
 return{
 A=A,Am=Am~='',An=An,C=C,O=O,D=D,G=G,
-U=U,Ah=T,T=U and T-D or T,Aj=Aj,
+W=W,Ah=V,V=W and V-D or V,Aj=Aj,
 }
 end
 local function Av(K)
@@ -74,21 +77,21 @@ return{}
 end
 if sub(K,1,1)~='*'then
 local E=Bn(K)
-return E and{V='x',X='',E=E,O=E.O}
+return E and{P='x',Q='',E=E,O=E.O}
 end
-local V,X=Bg(K)
-return V and{V=V,X=X,O=V=='x'and X or nil}
+local P,Q=Bg(K)
+return P and{P=P,Q=Q,O=P=='x'and Q or nil}
 end
 local function Ae(Au,by)
-local X=call('HINCRBY',S,Au,by)
-if X<=0 then
-call('HDEL',S,Au)
+local Q=call('HINCRBY',U,Au,by)
+if Q<=0 then
+call('HDEL',U,Au)
 end
 end
 local function Bv(B)
-local Af,Y=match(B.X,'^(%d*)/?(%d*)$')
-local Ai=tonumber(Y~=''and call('HGET',S,'c'..Y)or 0)
-if Ai>0 and Ai==call('HLEN',P)then
+local Af,Y=match(B.Q,'^(%d*)/?(%d*)$')
+local Ai=tonumber(Y~=''and call('HGET',U,'c'..Y)or 0)
+if Ai>0 and Ai==call('HLEN',R)then
 Af,Ai=Y,0
 end
 Y=Ai>0 and Y
@@ -99,35 +102,35 @@ if G==''then
 return 0
 end
 if B.E then
-return B.E.U and B.E.G==G and 1 or 0
+return B.E.W and B.E.G==G and 1 or 0
 end
-return tonumber(call('HGET',S,'o'..G)or 0)
+return tonumber(call('HGET',U,'o'..G)or 0)
 end
 local function Bb(C)
-local _,W,Ac,_,G=Z(C)
+local _,X,Ac,_,G=Z(C)
 if G~=''then
 Ae('o'..G,-1)
-if W=='p'then
+if X=='p'then
 Ae('p'..G,-Ac)
 end
 end
 end
 local function Bm(A,C)
-local _,W,Ac,_,_,_,Ad=Z(C)
-if W=='p'then
+local _,X,Ac,_,_,_,Ad=Z(C)
+if X=='p'then
 Ae('used',-Ac)
-if call('HGET',S,'c'..Ad)then
+if call('HGET',U,'c'..Ad)then
 Ae('c'..Ad,-1)
 end
 end
-call('HDEL',P,A)
+call('HDEL',R,A)
 end
 local function Az()
-call('UNLINK',N,F,P,S)
+call('UNLINK',N,F,R,U)
 end
 local function Ar(J)
 local A=sub(J,-32)
-local C=call('HGET',P,A)
+local C=call('HGET',R,A)
 local L=J==A
 if C then
 local _,_,_,D=Z(C)
@@ -141,22 +144,22 @@ end
 end
 local function At()
 local M=call('ZREVRANGE',F,0,0,'WITHSCORES')[2]
-for _,Q in ipairs({N,F,P,S})do
-call('PEXPIREAT',Q,M)
+for _,S in ipairs({N,F,R,U})do
+call('PEXPIREAT',S,M)
 end
 end
 local function Bf(H)
 local Aq,M=false,call('ZREVRANGE',F,0,0,'WITHSCORES')
-while M[1]and R>0 do
+while M[1]and T>0 do
 local J=M[1]
-local _,_,_,D,_,I=Z(call('HGET',P,sub(J,-32))or'')
+local _,_,_,D,_,I=Z(call('HGET',R,sub(J,-32))or'')
 local Aa=I and H+I+(#J>32 and D or 0)
 if not Aa or tonumber(M[2])<=Aa then
 break
 end
 call('PEXPIREAT',N,M[2])
 call('ZADD',F,Aa,J)
-Aq,R,M=true,R-3,call('ZREVRANGE',F,0,0,'WITHSCORES')
+Aq,T,M=true,T-3,call('ZREVRANGE',F,0,0,'WITHSCORES')
 end
 if Aq then
 At()
@@ -169,12 +172,12 @@ if not M or tonumber(M)<=H then
 Az()
 return false
 end
-local Aa=math.max(1,math.ceil(R/3))
+local Aa=math.max(1,math.ceil(T/3))
 local Ab=call('ZRANGEBYSCORE',F,'-inf',H,'LIMIT',0,Aa)
 if Ab[1]then
 call('ZREM',F,unpack(Ab))
 Ao=#Ab==Aa
-R=R-3*#Ab
+T=T-3*#Ab
 end
 for _,J in ipairs(Ab)do
 Ar(J)
@@ -186,7 +189,7 @@ local B=Av(Aw())
 if B and B.E and B.E.Aj then
 call('PEXPIRE',N,B.E.Ah)
 end
-if B and B.V and not B.E then
+if B and B.P and not B.E then
 if not Bk(H)then
 return{}
 end
@@ -202,11 +205,11 @@ end
 end
 return B
 end
-local function U(B,A)
+local function W(B,A)
 if B.E then
-return B.E.U and B.E.A==A
+return B.E.W and B.E.A==A
 end
-return B.V and call('ZSCORE',F,A)
+return B.P and call('ZSCORE',F,A)
 end
 local function Be(A,Ay,D)
 call('ZADD',F,Ay,A)
@@ -215,7 +218,7 @@ call('ZADD',F,Ay+D,'~'..A)
 end
 end
 local function Bx(B,A,I,H)
-local Al=B.E and B.E.C or call('HGET',P,A)
+local Al=B.E and B.E.C or call('HGET',R,A)
 local C=Bq(Al,I)
 local O,_,_,D,G=Z(C)
 D=tonumber(D)
@@ -227,7 +230,7 @@ end
 return O,G
 end
 if C~=Al then
-call('HSET',P,A,C)
+call('HSET',R,A,C)
 end
 Be(A,H+I,D)
 At()
@@ -241,7 +244,7 @@ local A=sub(J,-32)
 local L=call('ZSCORE',F,A)
 local Ah=call('ZSCORE',F,'~'..A)or L
 local B=L and'holding'or'closed'
-return sub(A,1,8),B,(L or Ah)-H,Ah-H,Ap(call('HGET',P,A))
+return sub(A,1,8),B,(L or Ah)-H,Ah-H,Ap(call('HGET',R,A))
 end
 on(KEYS[1])
 local A=ARGV[2]
@@ -249,7 +252,7 @@ local B=Av(Aw())
 if not B then
 return{ARGV[1],Ba()}
 end
-local L=U(B,A)
+local L=W(B,A)
 if L and not B.E then
 L=tonumber(L)>Bi(Bh())
 end

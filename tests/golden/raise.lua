@@ -14,12 +14,12 @@ end
 local function Bo(us)
 return math.floor(us/1000)
 end
-local N,G,O,S,Br,Cb,Bz
+local N,G,O,U,Br,Cb,Bz
 local M,Ar,Bw,Bi=320,false,false,false
-local function on(R)
+local function on(T)
 M,Ar,Bw,Bi=math.max(M,5),false,false,false
-N,G,O,S=R,R..':h',R..':d',R..':o'
-Br,Cb,Bz=R..':q',R..':w',R..':p'
+N,G,O,U=T,T..':h',T..':d',T..':o'
+Br,Cb,Bz=T..':q',T..':w',T..':p'
 end
 local function Bg(Cc)
 return{'corrupt',Cc or'a value that is no lock'}
@@ -49,7 +49,10 @@ return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..J..' '))
 end
 local function Bm(L)
 if#L<=32 then
-return match(L,'^%*([spx])([%d/]*)$')
+local P,R=match(L,'^%*([spx])(%d*/?%d*)$')
+if P~='p'or match(R,'^%d')then
+return P,R
+end
 end
 end
 local function Bu(L)
@@ -62,14 +65,14 @@ local F,Y,_,D,H,J=Ab(C)
 if Y~='x'then
 return nil
 end
-local U=call('PTTL',N)
+local V=call('PTTL',N)
 D=tonumber(D)
-local Am=J and U>J+D
-U=Am and J+D or U
-local X=Ao==''and U>D
+local Am=J and V>J+D
+V=Am and J+D or V
+local X=Ao==''and V>D
 return{
 A=A,Ao=Ao~='',Aj=Aj,C=C,F=F,D=D,H=H,
-X=X,Ak=U,U=X and U-D or U,Am=Am,
+X=X,Ak=V,V=X and V-D or V,Am=Am,
 }
 end
 local function Az(L)
@@ -78,20 +81,20 @@ return{}
 end
 if sub(L,1,1)~='*'then
 local E=Bu(L)
-return E and{T='x',V='',E=E,F=E.F}
+return E and{P='x',R='',E=E,F=E.F}
 end
-local T,V=Bm(L)
-return T and{T=T,V=V,F=T=='x'and V or nil}
+local P,R=Bm(L)
+return P and{P=P,R=R,F=P=='x'and R or nil}
 end
 local function Ah(Ay,by)
-local V=call('HINCRBY',S,Ay,by)
-if V<=0 then
-call('HDEL',S,Ay)
+local R=call('HINCRBY',U,Ay,by)
+if R<=0 then
+call('HDEL',U,Ay)
 end
 end
 local function Cd(B)
-local W,Z=match(B.V,'^(%d*)/?(%d*)$')
-local Al=tonumber(Z~=''and call('HGET',S,'c'..Z)or 0)
+local W,Z=match(B.R,'^(%d*)/?(%d*)$')
+local Al=tonumber(Z~=''and call('HGET',U,'c'..Z)or 0)
 if Al>0 and Al==call('HLEN',O)then
 W,Al=Z,0
 end
@@ -105,7 +108,7 @@ end
 if B.E then
 return B.E.X and B.E.H==H and 1 or 0
 end
-return tonumber(call('HGET',S,'o'..H)or 0)
+return tonumber(call('HGET',U,'o'..H)or 0)
 end
 local function Bh(C)
 local _,Y,Af,_,H=Ab(C)
@@ -120,56 +123,56 @@ local function Bs(A,C)
 local _,Y,Af,_,_,_,Ag=Ab(C)
 if Y=='p'then
 Ah('used',-Af)
-if call('HGET',S,'c'..Ag)then
+if call('HGET',U,'c'..Ag)then
 Ah('c'..Ag,-1)
 end
 end
 call('HDEL',O,A)
 end
 local function Bf()
-call('UNLINK',N,G,O,S)
+call('UNLINK',N,G,O,U)
 end
 local function Av(K)
 local A=sub(K,-32)
 local C=call('HGET',O,A)
-local Q=K==A
+local S=K==A
 if C then
 local _,_,_,D=Ab(C)
-if Q then
+if S then
 Bh(C)
 end
-if not Q or D=='0'then
+if not S or D=='0'then
 Bs(A,C)
 end
 end
 end
 local function Ax()
-local P=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-for _,R in ipairs({N,G,O,S})do
-call('PEXPIREAT',R,P)
+local Q=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
+for _,T in ipairs({N,G,O,U})do
+call('PEXPIREAT',T,Q)
 end
 end
 local function Bl(I)
-local Au,P=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
-while P[1]and M>0 do
-local K=P[1]
+local Au,Q=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
+while Q[1]and M>0 do
+local K=Q[1]
 local _,_,_,D,_,J=Ab(call('HGET',O,sub(K,-32))or'')
 local Ac=J and I+J+(#K>32 and D or 0)
-if not Ac or tonumber(P[2])<=Ac then
+if not Ac or tonumber(Q[2])<=Ac then
 break
 end
-call('PEXPIREAT',N,P[2])
+call('PEXPIREAT',N,Q[2])
 call('ZADD',G,Ac,K)
-Au,M,P=true,M-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
+Au,M,Q=true,M-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
 end
 if Au then
 Ax()
 end
-return P[2]
+return Q[2]
 end
 local function Bq(I)
-local P=Bl(I)
-if not P or tonumber(P)<=I then
+local Q=Bl(I)
+if not Q or tonumber(Q)<=I then
 Bf()
 return false
 end
@@ -190,7 +193,7 @@ local B=Az(Bb())
 if B and B.E and B.E.Am then
 call('PEXPIRE',N,B.E.Ak)
 end
-if B and B.T and not B.E then
+if B and B.P and not B.E then
 if not Bq(I)then
 return{}
 end
@@ -210,7 +213,7 @@ local function X(B,A)
 if B.E then
 return B.E.X and B.E.A==A
 end
-return B.T and call('ZSCORE',G,A)
+return B.P and call('ZSCORE',G,A)
 end
 local function Bk(A,Bd,D)
 call('ZADD',G,Bd,A)
@@ -242,10 +245,10 @@ return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',I),'+inf','LIMIT',0,1)[1
 end
 local function Ce(K,I)
 local A=sub(K,-32)
-local Q=call('ZSCORE',G,A)
-local Ak=call('ZSCORE',G,'~'..A)or Q
-local B=Q and'holding'or'closed'
-return sub(A,1,8),B,(Q or Ak)-I,Ak-I,At(call('HGET',O,A))
+local S=call('ZSCORE',G,A)
+local Ak=call('ZSCORE',G,'~'..A)or S
+local B=S and'holding'or'closed'
+return sub(A,1,8),B,(S or Ak)-I,Ak-I,At(call('HGET',O,A))
 end
 local Ap=KEYS[#KEYS]..'fence'
 local function Be(C,F)
@@ -258,8 +261,8 @@ local B=Az(Bb())
 if not B then
 return Bg()
 end
-local Q=X(B,A)
-if not Q or not B.E and tonumber(Q)<=Bo(Bn())then
+local S=X(B,A)
+if not S or not B.E and tonumber(S)<=Bo(Bn())then
 return 0
 end
 if tonumber(F)>(tonumber(call('GET',Ap)or 0)or 0)then
@@ -274,7 +277,7 @@ call('SET',N,A..B.E.Aj..Be(B.E.C,F),'KEEPTTL')
 return 1
 end
 call('HSET',O,A,Be(call('HGET',O,A),F))
-if B.T=='x'and tonumber(F)>tonumber(B.V)then
+if B.P=='x'and tonumber(F)>tonumber(B.R)then
 call('SET',N,'*x'..F,'KEEPTTL')
 end
 return 1

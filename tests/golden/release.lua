@@ -8,19 +8,19 @@ end
 end
 local Ex=Ay[2]and Bb('MGET',unpack(Ay))or{Bb('GETRANGE',Ay[1],0,32)}
 for i=1,#KEYS-1 do
-local K,X=KEYS[i],nil
-if not As[K]then
-local S=Ex[Ch[K]]
+local L,X=KEYS[i],nil
+if not As[L]then
+local S=Ex[Ch[L]]
 if not S or S==''then
-X=Bb('EXISTS',K,K..':p')==0 and 0
+X=Bb('EXISTS',L,L..':p')==0 and 0
 elseif type(S)=='string'and string.find(S,ARGV[2+Bj*(i-1)],1,true)==1 then
-X,As[K],Bn[#Bn+1]=1,true,K
+X,As[L],Bn[#Bn+1]=1,true,L
 end
 end
 if X then
 Bl[i+1]=X
 else
-As[#As+1],As[K]=i,true
+As[#As+1],As[L]=i,true
 end
 end
 if Bn[1]then
@@ -64,28 +64,28 @@ Da=Cb
 end
 Ai=F
 end
-local K,O,V,Z,Aj,Ao,Ak
+local L,O,V,Z,Aj,Ao,Ak
 local J,Bt,Bs,Bf=320,false,false,false
 local function on(Am)
 J,Bt,Bs,Bf=math.max(J,5),false,false,false
-K,O,V,Z=Am,Am..':h',Am..':d',Am..':o'
+L,O,V,Z=Am,Am..':h',Am..':d',Am..':o'
 Aj,Ao,Ak=Am..':q',Am..':w',Am..':p'
 end
 local function Cr(Bc)
 return{'corrupt',Bc or'a value that is no lock'}
 end
 local function Au(C)
-local F,M,W,P,Ek,H,N,I=
+local F,M,W,Q,Ek,H,N,I=
 match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return F,M,W,Ek==''and H or'0',I,tonumber(N),P
+return F,M,W,Ek==''and H or'0',I,tonumber(N),Q
 end
 local Bo=12000
 local function Eu()
-local S=Bb('GETRANGE',K,0,Bo+99)
+local S=Bb('GETRANGE',L,0,Bo+99)
 if type(S)~='string'then
-return call('GET',K)
+return call('GET',L)
 end
-return(S~=''or call('EXISTS',K)==1)and S
+return(S~=''or call('EXISTS',L)==1)and S
 end
 local function Cn(C)
 if not C or#C<=Bo then
@@ -99,7 +99,10 @@ return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..N..' '))
 end
 local function Ef(S)
 if#S<=32 then
-return match(S,'^%*([spx])([%d/]*)$')
+local K,P=match(S,'^%*([spx])(%d*/?%d*)$')
+if K~='p'or match(P,'^%d')then
+return K,P
+end
 end
 end
 local function Es(S)
@@ -112,7 +115,7 @@ local F,M,_,H,I,N=Au(C)
 if M~='x'then
 return nil
 end
-local Aa=call('PTTL',K)
+local Aa=call('PTTL',L)
 H=tonumber(H)
 local Bu=N and Aa>N+H
 Aa=Bu and N+H or Aa
@@ -128,19 +131,19 @@ return{}
 end
 if sub(S,1,1)~='*'then
 local E=Es(S)
-return E and{L='x',R='',E=E,F=E.F}
+return E and{K='x',P='',E=E,F=E.F}
 end
-local L,R=Ef(S)
-return L and{L=L,R=R,F=L=='x'and R or nil}
+local K,P=Ef(S)
+return K and{K=K,P=P,F=K=='x'and P or nil}
 end
 local function Al(Cx,by)
-local R=call('HINCRBY',Z,Cx,by)
-if R<=0 then
+local P=call('HINCRBY',Z,Cx,by)
+if P<=0 then
 call('HDEL',Z,Cx)
 end
 end
 local function Bz(B)
-local T,Y=match(B.R,'^(%d*)/?(%d*)$')
+local T,Y=match(B.P,'^(%d*)/?(%d*)$')
 local Bp=tonumber(Y~=''and call('HGET',Z,'c'..Y)or 0)
 if Bp>0 and Bp==call('HLEN',V)then
 T,Bp=Y,0
@@ -167,22 +170,22 @@ end
 end
 end
 local function De(A,C)
-local _,M,W,_,_,_,P=Au(C)
+local _,M,W,_,_,_,Q=Au(C)
 if M=='p'then
 Al('used',-W)
-if call('HGET',Z,'c'..P)then
-Al('c'..P,-1)
+if call('HGET',Z,'c'..Q)then
+Al('c'..Q,-1)
 end
 end
 call('HDEL',V,A)
 end
 local function Cp()
-call('UNLINK',K,O,V,Z)
+call('UNLINK',L,O,V,Z)
 end
-local function Cu(Q)
-local A=sub(Q,-32)
+local function Cu(R)
+local A=sub(R,-32)
 local C=call('HGET',V,A)
-local Ap=Q==A
+local Ap=R==A
 if C then
 local _,_,_,H=Au(C)
 if Ap then
@@ -195,21 +198,21 @@ end
 end
 local function Be()
 local Af=call('ZREVRANGE',O,0,0,'WITHSCORES')[2]
-for _,Am in ipairs({K,O,V,Z})do
+for _,Am in ipairs({L,O,V,Z})do
 call('PEXPIREAT',Am,Af)
 end
 end
 local function Ed(G)
 local Cs,Af=false,call('ZREVRANGE',O,0,0,'WITHSCORES')
 while Af[1]and J>0 do
-local Q=Af[1]
-local _,_,_,H,_,N=Au(call('HGET',V,sub(Q,-32))or'')
-local Ac=N and G+N+(#Q>32 and H or 0)
+local R=Af[1]
+local _,_,_,H,_,N=Au(call('HGET',V,sub(R,-32))or'')
+local Ac=N and G+N+(#R>32 and H or 0)
 if not Ac or tonumber(Af[2])<=Ac then
 break
 end
-call('PEXPIREAT',K,Af[2])
-call('ZADD',O,Ac,Q)
+call('PEXPIREAT',L,Af[2])
+call('ZADD',O,Ac,R)
 Cs,J,Af=true,J-3,call('ZREVRANGE',O,0,0,'WITHSCORES')
 end
 if Cs then
@@ -230,26 +233,26 @@ call('ZREM',O,unpack(An))
 Bt=#An==Ac
 J=J-3*#An
 end
-for _,Q in ipairs(An)do
-Cu(Q)
+for _,R in ipairs(An)do
+Cu(R)
 end
 return true
 end
 local function Er(G,A)
 local B=Dd(Eu())
 if B and B.E and B.E.Bu then
-call('PEXPIRE',K,B.E.Az)
+call('PEXPIRE',L,B.E.Az)
 end
-if B and B.L and not B.E then
+if B and B.K and not B.E then
 if not El(G)then
 return{}
 end
 if Bt and A then
-for _,Q in ipairs({A,'~'..A})do
-local Cv=call('ZSCORE',O,Q)
+for _,R in ipairs({A,'~'..A})do
+local Cv=call('ZSCORE',O,R)
 if Cv and tonumber(Cv)<=G then
-call('ZREM',O,Q)
-Cu(Q)
+call('ZREM',O,R)
+Cu(R)
 end
 end
 end
@@ -260,7 +263,7 @@ local function Aq(B,A)
 if B.E then
 return B.E.Aq and B.E.A==A
 end
-return B.L and call('ZSCORE',O,A)
+return B.K and call('ZSCORE',O,A)
 end
 local function Cd(A,Dj,H)
 call('ZADD',O,Dj,A)
@@ -273,10 +276,10 @@ local Ae=B.E and B.E.C or call('HGET',V,A)
 local C=Ew(Ae,N)
 local F,_,_,H,I=Au(C)
 H=tonumber(H)
-call('PEXPIRE',K,N+H)
+call('PEXPIRE',L,N+H)
 if B.E then
 if C~=Ae then
-call('SET',K,A..B.E.Ar..C,'PX',N+H)
+call('SET',L,A..B.E.Ar..C,'PX',N+H)
 end
 return F,I
 end
@@ -290,45 +293,45 @@ end
 local function Dx(G)
 return call('ZRANGEBYSCORE',O,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Ez(Q,G)
-local A=sub(Q,-32)
+local function Ez(R,G)
+local A=sub(R,-32)
 local Ap=call('ZSCORE',O,A)
 local Az=call('ZSCORE',O,'~'..A)or Ap
 local B=Ap and'holding'or'closed'
 return sub(A,1,8),B,(Ap or Az)-G,Az-G,Cn(call('HGET',V,A))
 end
 local function Dq(D,B)
-local M,L=D.M,B.L
-if not L then
+local M,K=D.M,B.K
+if not K then
 return'fits'
 end
 if not Bt and Cc(B,D.I)>0 then
-if L=='x'and M=='x'and D.Ci or L=='s'and M=='s'then
+if K=='x'and M=='x'and D.Ci or K=='s'and M=='s'then
 return'passes'
-elseif L=='x'then
+elseif K=='x'then
 return'deadlock','x',1
 elseif M=='x'then
 local W=call('HGET',Z,'p'..D.I)
-return'deadlock',L,W and W..'/'..Bz(B)or 1
+return'deadlock',K,W and W..'/'..Bz(B)or 1
 end
 end
-if M=='x'or L=='x'then
+if M=='x'or K=='x'then
 return'in_the_way'
 end
-if M~=L then
+if M~=K then
 local T=Dx(Dc(Cg()))
 local Cl=match(call('HGET',V,sub(T,-32)),'^%d+ %a (%S+)')
-return'mismatch',L,sub(Cl,1,20)
+return'mismatch',K,sub(Cl,1,20)
 end
-if L=='s'then
+if K=='s'then
 return'fits'
 end
-local P,Ee,T,Y=D.P,Bz(B)
-if Y and P~=T and P~=Y then
+local Q,Ee,T,Y=D.Q,Bz(B)
+if Y and Q~=T and Q~=Y then
 return'in_the_way'
 end
 local Cl=call('HGET',Z,'used')or 0
-return Cl+D.W<=math.min(P,Ee)and'fits'or'in_the_way'
+return Cl+D.W<=math.min(Q,Ee)and'fits'or'in_the_way'
 end
 local function Dw(B)
 local F=B.F or Eg()
@@ -344,52 +347,52 @@ end
 end
 local function Ds(E,G)
 Cq()
-call('SET',K,'*x'..E.F,'PX',E.Az)
+call('SET',L,'*x'..E.F,'PX',E.Az)
 call('HSET',V,E.A,E.C)
 Cd(E.A,G+E.Aa,E.H)
 Al('o'..E.I,1)
 end
 local function Dv(D,F)
 local N,H,C=D.N,D.H,F..' '..D.C
-call('SET',K,D.A..D.Ar..C,'PX',N+H)
+call('SET',L,D.A..D.Ar..C,'PX',N+H)
 local E={
 A=D.A,At=false,Ar=D.Ar,C=C,F=F,H=H,
 I=D.I,Aq=true,Az=N+H,Aa=N,
 }
-return{L='x',R='',E=E,F=F}
+return{K='x',P='',E=E,F=F}
 end
-local function Ei(P,B)
+local function Ei(Q,B)
 local _,T,Y=Bz(B)
-if P~=T then
-Y=P
+if Q~=T then
+Y=Q
 end
-local R=Y and T..'/'..Y or T
-if R~=B.R then
-call('SET',K,'*p'..R,'PX',call('PTTL',K))
+local P=Y and T..'/'..Y or T
+if P~=B.P then
+call('SET',L,'*p'..P,'PX',call('PTTL',L))
 call('HDEL',Z,'c'..T)
 end
-if P~=T then
-Al('c'..P,1)
+if Q~=T then
+Al('c'..Q,1)
 end
-return R
+return P
 end
 local function Du(D,B,F,G)
 local A,I=D.A,D.I
 if F~=B.F then
 Ec(tonumber(F))
 end
-if not B.L and D.M=='x'then
+if not B.K and D.M=='x'then
 return Dv(D,F)
 end
 if B.E then
 Ds(B.E,G)
-elseif not B.L then
+elseif not B.K then
 Cq()
-call('SET',K,'*'..D.M..D.P,'PX',D.N+D.H)
+call('SET',L,'*'..D.M..D.Q,'PX',D.N+D.H)
 end
-local R=D.P
-if B.L=='p'then
-R=Ei(R,B)
+local P=D.Q
+if B.K=='p'then
+P=Ei(P,B)
 end
 Cd(A,G+D.N,D.H)
 call('HSET',V,A,F..' '..D.C)
@@ -403,9 +406,9 @@ Al('p'..I,D.W)
 end
 end
 if D.M=='x'then
-return{L='x',R=F,F=F}
+return{K='x',P=F,F=F}
 end
-return{L=D.M,R=R}
+return{K=D.M,P=P}
 end
 local function Br(A)
 if call('ZREM',Ak,A,'!'..A)==0 then
@@ -425,18 +428,18 @@ local Ac=math.max(1,J)
 local An=call('ZRANGEBYSCORE',Ak,'-inf',G,'LIMIT',0,Ac)
 Bs=#An==Ac
 J=J-#An
-for _,Q in ipairs(An)do
-local A=match(Q,'^!(.*)')
+for _,R in ipairs(An)do
+local A=match(R,'^!(.*)')
 if not A then
-Br(Q)
+Br(R)
 else
 local Av=call('ZSCORE',Ak,A)
 if Av and tonumber(Av)>G then
 local Bk=match(call('HGET',Ao,A)or'','^%d+ %d %S+ (%d+)')
-local Cm=Bk and call('ZSCORE',Ak,Q)-Bk
+local Cm=Bk and call('ZSCORE',Ak,R)-Bk
 Bf=Bf or Cm and Cm>=tonumber((Dg()))
 end
-call('ZREM',Ak,Q)
+call('ZREM',Ak,R)
 end
 end
 return true
@@ -449,10 +452,10 @@ if not U then
 return nil
 end
 local M,W,H,I,Eo=match(C,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
-local Ev,P=match(W,'^(%d+)/?(%d*)$')
+local Ev,Q=match(W,'^(%d+)/?(%d*)$')
 local Ct=H~='0'
 return{
-A=A,M=M,Ci=Ci=='1',W=Ev,P=P,I=I,
+A=A,M=M,Ci=Ci=='1',W=Ev,Q=Q,I=I,
 C=string.format('%s %s %s%s/%s %s ',M,W,Ct and'!'or'',H,Bk,I)..Eo,
 N=tonumber(Bk),H=0,Ar=Ct and'+'or'-',U=U,Aw=tonumber(Aw),
 Cj=tonumber(Cj),By=By=='1',
@@ -602,7 +605,7 @@ return B
 end
 local function Ej(B,A,C)
 if B.E then
-call('DEL',K)
+call('DEL',L)
 return{}
 end
 call('ZREM',O,A,'~'..A)
@@ -631,9 +634,9 @@ return(string.gsub(C,'^(%d+ %a [%d/]+ !?%d+)/?%d* %S* ','%1/'..Ah..'  '))
 end
 local function Dr(B,A,C,Ah,G)
 if B.E then
-call('PEXPIRE',K,Ah)
+call('PEXPIRE',L,Ah)
 local At='~'..A..'-'..Dm(C,Ah)
-call('SET',K,At,'PX',Ah)
+call('SET',L,At,'PX',Ah)
 return Dd(At)
 end
 call('ZREM',O,A)

@@ -37,20 +37,20 @@ end
 local function Bq(us)
 return math.floor(us/1000)
 end
-local J,H,S,U,Bt,Cc,Ca
+local J,H,U,W,Bt,Cc,Ca
 local N,At,By,Bk=320,false,false,false
-local function on(T)
+local function on(V)
 N,At,By,Bk=math.max(N,5),false,false,false
-J,H,S,U=T,T..':h',T..':d',T..':o'
-Bt,Cc,Ca=T..':q',T..':w',T..':p'
+J,H,U,W=V,V..':h',V..':d',V..':o'
+Bt,Cc,Ca=V..':q',V..':w',V..':p'
 end
 local function Bh(Cd)
 return{'corrupt',Cd or'a value that is no lock'}
 end
 local function Ac(C)
-local Q,Y,Ag,Aj,Br,D,G,K=
+local R,Z,Ag,Aj,Br,D,G,K=
 match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return Q,Y,Ag,Br==''and D or'0',K,tonumber(G),Aj
+return R,Z,Ag,Br==''and D or'0',K,tonumber(G),Aj
 end
 local Al=12000
 local function Bd()
@@ -72,7 +72,10 @@ return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..G..' '))
 end
 local function Bo(E)
 if#E<=32 then
-return match(E,'^%*([spx])([%d/]*)$')
+local P,T=match(E,'^%*([spx])(%d*/?%d*)$')
+if P~='p'or match(T,'^%d')then
+return P,T
+end
 end
 end
 local function Bx(E)
@@ -81,18 +84,18 @@ if not A or#A~=32 then
 return nil
 end
 local C=Au(sub(E,Bl))
-local Q,Y,_,D,K,G=Ac(C)
-if Y~='x'then
+local R,Z,_,D,K,G=Ac(C)
+if Z~='x'then
 return nil
 end
-local W=call('PTTL',J)
+local X=call('PTTL',J)
 D=tonumber(D)
-local Ap=G and W>G+D
-W=Ap and G+D or W
-local X=Ar==''and W>D
+local Ap=G and X>G+D
+X=Ap and G+D or X
+local Y=Ar==''and X>D
 return{
-A=A,Ar=Ar~='',As=As,C=C,Q=Q,D=D,K=K,
-X=X,Am=W,W=X and W-D or W,Ap=Ap,
+A=A,Ar=Ar~='',As=As,C=C,R=R,D=D,K=K,
+Y=Y,Am=X,X=Y and X-D or X,Ap=Ap,
 }
 end
 local function Ba(E)
@@ -101,21 +104,21 @@ return{}
 end
 if sub(E,1,1)~='*'then
 local F=Bx(E)
-return F and{V='x',Z='',F=F,Q=F.Q}
+return F and{P='x',T='',F=F,R=F.R}
 end
-local V,Z=Bo(E)
-return V and{V=V,Z=Z,Q=V=='x'and Z or nil}
+local P,T=Bo(E)
+return P and{P=P,T=T,R=P=='x'and T or nil}
 end
 local function Ak(Az,by)
-local Z=call('HINCRBY',U,Az,by)
-if Z<=0 then
-call('HDEL',U,Az)
+local T=call('HINCRBY',W,Az,by)
+if T<=0 then
+call('HDEL',W,Az)
 end
 end
 local function Ce(B)
-local O,Aa=match(B.Z,'^(%d*)/?(%d*)$')
-local An=tonumber(Aa~=''and call('HGET',U,'c'..Aa)or 0)
-if An>0 and An==call('HLEN',S)then
+local O,Aa=match(B.T,'^(%d*)/?(%d*)$')
+local An=tonumber(Aa~=''and call('HGET',W,'c'..Aa)or 0)
+if An>0 and An==call('HLEN',U)then
 O,An=Aa,0
 end
 Aa=An>0 and Aa
@@ -126,73 +129,73 @@ if K==''then
 return 0
 end
 if B.F then
-return B.F.X and B.F.K==K and 1 or 0
+return B.F.Y and B.F.K==K and 1 or 0
 end
-return tonumber(call('HGET',U,'o'..K)or 0)
+return tonumber(call('HGET',W,'o'..K)or 0)
 end
 local function Bi(C)
-local _,Y,Ag,_,K=Ac(C)
+local _,Z,Ag,_,K=Ac(C)
 if K~=''then
 Ak('o'..K,-1)
-if Y=='p'then
+if Z=='p'then
 Ak('p'..K,-Ag)
 end
 end
 end
 local function Bu(A,C)
-local _,Y,Ag,_,_,_,Aj=Ac(C)
-if Y=='p'then
+local _,Z,Ag,_,_,_,Aj=Ac(C)
+if Z=='p'then
 Ak('used',-Ag)
-if call('HGET',U,'c'..Aj)then
+if call('HGET',W,'c'..Aj)then
 Ak('c'..Aj,-1)
 end
 end
-call('HDEL',S,A)
+call('HDEL',U,A)
 end
 local function Bg()
-call('UNLINK',J,H,S,U)
+call('UNLINK',J,H,U,W)
 end
 local function Aw(L)
 local A=sub(L,-32)
-local C=call('HGET',S,A)
-local R=L==A
+local C=call('HGET',U,A)
+local S=L==A
 if C then
 local _,_,_,D=Ac(C)
-if R then
+if S then
 Bi(C)
 end
-if not R or D=='0'then
+if not S or D=='0'then
 Bu(A,C)
 end
 end
 end
 local function Ay()
-local P=call('ZREVRANGE',H,0,0,'WITHSCORES')[2]
-for _,T in ipairs({J,H,S,U})do
-call('PEXPIREAT',T,P)
+local Q=call('ZREVRANGE',H,0,0,'WITHSCORES')[2]
+for _,V in ipairs({J,H,U,W})do
+call('PEXPIREAT',V,Q)
 end
 end
 local function Bn(I)
-local Av,P=false,call('ZREVRANGE',H,0,0,'WITHSCORES')
-while P[1]and N>0 do
-local L=P[1]
-local _,_,_,D,_,G=Ac(call('HGET',S,sub(L,-32))or'')
+local Av,Q=false,call('ZREVRANGE',H,0,0,'WITHSCORES')
+while Q[1]and N>0 do
+local L=Q[1]
+local _,_,_,D,_,G=Ac(call('HGET',U,sub(L,-32))or'')
 local Ad=G and I+G+(#L>32 and D or 0)
-if not Ad or tonumber(P[2])<=Ad then
+if not Ad or tonumber(Q[2])<=Ad then
 break
 end
-call('PEXPIREAT',J,P[2])
+call('PEXPIREAT',J,Q[2])
 call('ZADD',H,Ad,L)
-Av,N,P=true,N-3,call('ZREVRANGE',H,0,0,'WITHSCORES')
+Av,N,Q=true,N-3,call('ZREVRANGE',H,0,0,'WITHSCORES')
 end
 if Av then
 Ay()
 end
-return P[2]
+return Q[2]
 end
 local function Bs(I)
-local P=Bn(I)
-if not P or tonumber(P)<=I then
+local Q=Bn(I)
+if not Q or tonumber(Q)<=I then
 Bg()
 return false
 end
@@ -213,7 +216,7 @@ local B=Ba(Bd())
 if B and B.F and B.F.Ap then
 call('PEXPIRE',J,B.F.Am)
 end
-if B and B.V and not B.F then
+if B and B.P and not B.F then
 if not Bs(I)then
 return{}
 end
@@ -229,11 +232,11 @@ end
 end
 return B
 end
-local function X(B,A)
+local function Y(B,A)
 if B.F then
-return B.F.X and B.F.A==A
+return B.F.Y and B.F.A==A
 end
-return B.V and call('ZSCORE',H,A)
+return B.P and call('ZSCORE',H,A)
 end
 local function Bm(A,Bf,D)
 call('ZADD',H,Bf,A)
@@ -242,33 +245,33 @@ call('ZADD',H,Bf+D,'~'..A)
 end
 end
 local function Bj(B,A,G,I)
-local Ae=B.F and B.F.C or call('HGET',S,A)
+local Ae=B.F and B.F.C or call('HGET',U,A)
 local C=Bz(Ae,G)
-local Q,_,_,D,K=Ac(C)
+local R,_,_,D,K=Ac(C)
 D=tonumber(D)
 call('PEXPIRE',J,G+D)
 if B.F then
 if C~=Ae then
 call('SET',J,A..B.F.As..C,'PX',G+D)
 end
-return Q,K
+return R,K
 end
 if C~=Ae then
-call('HSET',S,A,C)
+call('HSET',U,A,C)
 end
 Bm(A,I+G,D)
 Ay()
-return Q,K
+return R,K
 end
 local function Cg(I)
 return call('ZRANGEBYSCORE',H,'('..string.format('%.0f',I),'+inf','LIMIT',0,1)[1]
 end
 local function Cf(L,I)
 local A=sub(L,-32)
-local R=call('ZSCORE',H,A)
-local Am=call('ZSCORE',H,'~'..A)or R
-local B=R and'holding'or'closed'
-return sub(A,1,8),B,(R or Am)-I,Am-I,Au(call('HGET',S,A))
+local S=call('ZSCORE',H,A)
+local Am=call('ZSCORE',H,'~'..A)or S
+local B=S and'holding'or'closed'
+return sub(A,1,8),B,(S or Am)-I,Am-I,Au(call('HGET',U,A))
 end
 local function Bw(O)
 local A=sub(ARGV[O],1,32)
@@ -277,11 +280,11 @@ if not B then
 return Bh()
 end
 local I=Bq(Bp())
-local R=X(B,A)
-if not R and B.V and not B.F and call('EXISTS',H)==0 then
+local S=Y(B,A)
+if not S and B.P and not B.F and call('EXISTS',H)==0 then
 error({err='TRYAGAIN part of it is on another node'})
 end
-if not R or not B.F and tonumber(R)<=I then
+if not S or not B.F and tonumber(S)<=I then
 return 0
 end
 Bj(B,A,tonumber(ARGV[O+1]),I)

@@ -75,7 +75,7 @@ async fn a_waiter_whose_record_cannot_be_read_is_corrupt_and_named() {
     let server = RedisServer::start();
     let store = store(&server);
     for waiter in
-        ["string.rep('9', 30) .. ' 0 in 1000 60000  0 x 1 0  {}'", "'8 0 in 1000 60000  0 x 1 0  \\255'"]
+        ["string.rep('9', 30) .. ' 0 in 1000 60000 0 x 1 0  {}'", "'8 0 in 1000 60000 0 x 1 0  \\255'"]
     {
         server.command(&["FLUSHALL"]);
         granted(&store, &exclusive(&hold("r", 7))).await;

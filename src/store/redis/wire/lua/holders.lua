@@ -61,7 +61,10 @@ end
 -- Returns the kind (s, p or x) of a marker, and its number; nil if the value is no marker of ours, which are short.
 local function marker(value)
   if #value <= 32 then
-    return string.match(value, '^%*([spx])([%d/]*)$')
+    local kind, number = string.match(value, '^%*([spx])(%d*/?%d*)$')
+    if kind ~= 'p' or string.match(number, '^%d') then
+      return kind, number
+    end
   end
 end
 
