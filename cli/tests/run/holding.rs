@@ -126,14 +126,33 @@ fn a_shared_lock_is_held_by_two_runs_at_a_time() {
 fn permits_are_held_up_to_their_number() {
     let (server, name) = (Server::start(), name());
     let both = [(); 2].map(|()| Run::start(&server, &name, &["--permits", "1/2"], UNTIL_TOLD).says("runs"));
-    for (permits, code) in [("1/2", 75), ("2/2", 75), ("1/3", 64)] {
+    for permits in ["1/2", "2/2", "1/3"] {
         let refused = Run::start(&server, &name, &["--permits", permits], "echo it ran").finished();
-        assert_eq!((refused.code, &*refused.out), (Some(code), ""), "{refused:?}");
+        assert_eq!((refused.code, &*refused.out), (Some(75), ""), "{refused:?}");
     }
+    let reader = Run::start(&server, &name, &["--shared", "--wait", "forever"], "echo it ran").finished();
+    assert_eq!((reader.code, &*reader.out), (Some(64), ""), "{reader:?}");
     both.iter().for_each(|run| run.write("go"));
     assert_eq!(both.map(|run| run.finished().code), [Some(0); 2]);
     let all = Run::start(&server, &name, &["--permits", "2/2"], "echo it ran").ended(&name);
     assert_eq!((all.code, &*all.out), (Some(0), "it ran\n"), "{all:?}");
+}
+
+#[test]
+fn another_number_of_all_permits_waits_for_those_who_name_a_smaller_one() {
+    let (server, name) = (Server::start(), name());
+    let old = [(); 3].map(|()| Run::start(&server, &name, &["--permits", "1/3"], UNTIL_TOLD).says("runs"));
+    let new = Run::start(&server, &name, &["--permits", "3/5", "--wait", "forever", "-v"], "echo it ran")
+        .tells(&format!("waiting for {name}, with 0 ahead"));
+    old[0].write("go");
+    old[1].write("go");
+    let [one, two, last] = old;
+    assert_eq!([one.finished().code, two.finished().code], [Some(0); 2]);
+    assert_eq!(new.read("out"), "", "three of three with the one that is left would be four");
+    last.write("go");
+    assert_eq!(last.finished().code, Some(0));
+    let new = new.ended(&name);
+    assert_eq!((new.code, &*new.out), (Some(0), "it ran\n"), "{new:?}");
 }
 
 #[test]
