@@ -37,7 +37,7 @@ struct Election {
     /// The holder that leads; `None` if nobody does.
     leader: Option<crate::locks::view::Holder>,
     /// The number of those who stand in the queue.
-    waiting: u64,
+    waiting: Option<u64>,
 }
 
 /// The roles that candidates name in their metadata.
@@ -61,11 +61,12 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         let mut walked = Walked::of(&listing);
         let looked_at = listing.resources.len();
         let (seen, unreadable) = looking::inspect_readable(&locks, listing.resources).await?;
-        walked.unreadable = unreadable;
+        walked.unreadable = unreadable.len() as u64;
         let seen = seen.into_iter().map(|(name, seen)| Resource::of(&name, seen));
         let elections: Vec<Election> = seen.filter_map(Election::of).collect();
         if page.json {
             elections.iter().try_for_each(print::json)?;
+            unreadable.iter().try_for_each(print::json)?;
             print::json(&walked)?;
         } else {
             if !elections.is_empty() {
@@ -99,7 +100,7 @@ async fn with_contended(locks: &Locks, page: &Page) -> Result<Listing, Failure> 
 impl Election {
     /// Returns the election that a resource is, if it is one.
     fn of(resource: Resource) -> Option<Self> {
-        let Resource { resource, waiting, holders, waiters, .. } = resource;
+        let Resource { resource, known_waiting: waiting, holders, waiters, .. } = resource;
         let (holders_about, waiters_about) =
             (holders.iter().map(|holder| &holder.who), waiters.iter().map(|waiter| &waiter.who));
         let role = holders_about.chain(waiters_about).find_map(|who| who.metadata.get("role").cloned())?;
@@ -122,7 +123,7 @@ fn table(elections: &[Election]) -> Table {
                 .cell(span(leader.left)),
             None => row.toned("nobody", Tone::Bad).cell("-").cell("-").cell("-").cell("-"),
         };
-        table.add(row.cell(waiting));
+        table.add(row.known(*waiting));
     }
     table
 }

@@ -12,6 +12,7 @@ use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
 };
+use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -76,31 +77,51 @@ pub(crate) async fn inspect_each(
     stream::iter(resources).map(ask).buffered(AT_ONCE).try_collect().await
 }
 
-/// Asks about each of these, in their order. A record that is foreign or newer is told and left out; also returns how many.
+/// A resource whose record cannot be read, as a line of JSON.
+#[derive(Serialize)]
+pub(crate) struct Unreadable {
+    kind: &'static str,
+    pub(crate) resource: String,
+    trouble: String,
+}
+
+impl Unreadable {
+    fn new(name: &ResourceName, failure: &Failure) -> Self {
+        Self { kind: "unreadable", resource: name.to_string(), trouble: outcome::line(failure) }
+    }
+
+    /// Tells it on the standard error.
+    pub(crate) fn tell(&self) {
+        print::note(&format!("{}: {}", self.resource, self.trouble));
+    }
+}
+
+/// Asks about each of these, in their order. Those whose record is foreign or newer are told, and returned besides.
 pub(crate) async fn inspect_readable(
     locks: &Locks,
     resources: Vec<ResourceName>,
-) -> Result<(Vec<(ResourceName, Inspection)>, u64), Failure> {
-    let (mut seen, mut unreadable) = (Vec::new(), 0);
+) -> Result<(Vec<(ResourceName, Inspection)>, Vec<Unreadable>), Failure> {
+    let (mut seen, mut unreadable) = (Vec::new(), Vec::new());
     for (name, answer) in inspect_each(locks, resources, 1).await? {
         match unless_unreadable(&name, answer)? {
-            Some(inspection) => seen.push((name, inspection)),
-            None => unreadable += 1,
+            Ok(inspection) => seen.push((name, inspection)),
+            Err(foreign) => unreadable.push(foreign),
         }
     }
     Ok((seen, unreadable))
 }
 
-/// Returns the answer, or `None` if the record is foreign or newer, which it tells.
+/// Returns the answer, or that the record is foreign or newer, which it tells.
 pub(crate) fn unless_unreadable<T>(
     name: &ResourceName,
     answer: Result<T, Failure>,
-) -> Result<Option<T>, Failure> {
+) -> Result<Result<T, Unreadable>, Failure> {
     match answer {
-        Ok(answer) => Ok(Some(answer)),
+        Ok(answer) => Ok(Ok(answer)),
         Err(failure) if is_unreadable(&failure) => {
-            print::note(&format!("{name}: {}", outcome::line(&failure)));
-            Ok(None)
+            let unreadable = Unreadable::new(name, &failure);
+            unreadable.tell();
+            Ok(Err(unreadable))
         }
         Err(failure) => Err(failure),
     }

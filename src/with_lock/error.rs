@@ -23,7 +23,8 @@ pub enum WithLockError {
     #[error("the lock manager is gone; the work was not started")]
     ManagerGone,
     /// It was called outside of a tokio runtime, whose timer stops the work when the lease is lost without a word. Nothing
-    /// was asked for, and the work was not started. In a thread of its own, use `block_on` of a tokio runtime with timers.
+    /// was asked for, and the work was not started. In a thread of its own, use `block_on` of a tokio runtime with timers: one that was built without them
+    /// (`enable_time`) panics, before anything is asked for.
     #[error(
         "with_lock was called outside of a tokio runtime, whose timer it needs; nothing was asked for, and the work was not started"
     )]

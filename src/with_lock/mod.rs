@@ -2,7 +2,7 @@
 
 mod error;
 
-use std::future::Future;
+use std::{future::Future, time::Duration};
 
 use actix::Addr;
 
@@ -62,6 +62,8 @@ impl WithLock for Addr<LockManager> {
         if reactor::is_missing() {
             return Err(WithLockError::NoRuntime);
         }
+        // A runtime without timers panics here, and not after the grant.
+        drop(tokio::time::sleep(Duration::ZERO));
         let lease = self.send(request).await??;
         // The work is dropped before the lease, which others may get as soon as it is.
         let value = lease.run(work(&lease)).await?;

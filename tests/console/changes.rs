@@ -94,14 +94,14 @@ fn a_wrong_value_names_itself_and_what_is_allowed() {
 fn an_examination_is_audited_whoever_asks_and_two_at_once_share_it() {
     in_virtual_time(|| async {
         let site = Site::new();
-        let ago = |answer: &serde_json::Value| answer["diagnosis"]["ms_ago"].as_u64().unwrap();
+        let ago = |answer: &serde_json::Value| answer["diagnosis"]["seconds_ago"].as_f64().unwrap();
         let first = site.call(TOKEN, "examine", &json!({})).await.json();
-        assert_eq!(ago(&first), 0);
+        assert_eq!(ago(&first), 0.0);
         tokio::time::sleep(secs(2)).await;
         assert_eq!(site.post("doctor", &[]).await.leads_to(), "doctor");
-        assert_eq!(ago(&site.get_json("api/diagnosis").await), 2_000, "it was made again");
+        assert_eq!(ago(&site.get_json("api/diagnosis").await), 2.0, "it was made again");
         tokio::time::sleep(secs(4)).await;
-        assert_eq!(ago(&site.call(TOKEN, "examine", &json!({})).await.json()), 0);
+        assert_eq!(ago(&site.call(TOKEN, "examine", &json!({})).await.json()), 0.0);
         let lines = site.audit.lines();
         let said = |who: &str, what: &str| {
             let is_so = |line: &&String| {

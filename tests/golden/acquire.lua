@@ -97,16 +97,16 @@ if D-Cz~=De then
 De=D-Cz
 Dy=string.format('%.0f',De/10000)
 end
-local T=Au..Dy..string.format('%04d',Cz)..' '..F
-Q=Z('SET',J,T,'PX',X).ok and D
+local O=Au..Dy..string.format('%04d',Cz)..' '..F
+Q=Z('SET',J,O,'PX',X).ok and D
 end
 else
-local T=Z('GETRANGE',J,0,12099)
-if type(T)=='string'and#T<12100 and sub(T,1,32)==sub(Au,1,32)then
-local Aj,D,N,Bw=match(T,'^([-+])(%d+) x 1 0/?(%d*)(  .*)$',33)
+local O=Z('GETRANGE',J,0,12099)
+if type(O)=='string'and#O<12100 and sub(O,1,32)==sub(Au,1,32)then
+local Ai,D,M,Bw=match(O,'^([-+])(%d+) x 1 0/?(%d*)(  .*)$',33)
 Q=D and Z('PEXPIRE',J,X)==1 and tonumber(D)
 local B,Az=sub(Au,1,32),nil
-if Q and Aj=='+'and Bs and type(Z('ZSCORE',J..':p','!'..B))=='string'then
+if Q and Ai=='+'and Bs and type(Z('ZSCORE',J..':p','!'..B))=='string'then
 Az=Dc(i)
 if Az and(Az<=Ay or pcall(Cu,Az))then
 Aa=Az
@@ -114,12 +114,12 @@ else
 Az=nil
 end
 end
-if Q and(Az or N~=X)then
+if Q and(Az or M~=X)then
 Q=Az or Q
-local Fk=string.format('%s%.0f x 1 0/%s',sub(T,1,33),Q,X)
+local Fk=string.format('%s%.0f x 1 0/%s',sub(O,1,33),Q,X)
 Q=Z('SET',J,Fk..Bw,'PX',X).ok and Q
 end
-if Q and Aj=='+'then
+if Q and Ai=='+'then
 if Z('ZREM',J..':p',B,'!'..B)~=0 then
 Z('HDEL',J..':w',B)
 end
@@ -136,28 +136,28 @@ end
 if not Bc[1]then
 return Bi
 end
-local J,W,Ac,Ag,Y,Ak,Ad
-local L,Ca,Bz,Bt=320,false,false,false
+local J,W,Ac,Al,Y,Aj,Ad
+local K,Ca,Bz,Bt=320,false,false,false
 local function on(Ao)
-L,Ca,Bz,Bt=math.max(L,5),false,false,false
-J,W,Ac,Ag=Ao,Ao..':h',Ao..':d',Ao..':o'
-Y,Ak,Ad=Ao..':q',Ao..':w',Ao..':p'
+K,Ca,Bz,Bt=math.max(K,5),false,false,false
+J,W,Ac,Al=Ao,Ao..':h',Ao..':d',Ao..':o'
+Y,Aj,Ad=Ao..':q',Ao..':w',Ao..':p'
 end
 local function Cp(Bp)
 return{'corrupt',Bp or'a value that is no lock'}
 end
 local function Bk(F)
-local D,M,V,S,Fl,H,N,I=
+local D,L,U,T,Fl,H,M,I=
 match(F,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return D,M,V,Fl==''and H or'0',I,tonumber(N),S
+return D,L,U,Fl==''and H or'0',I,tonumber(M),T
 end
 local Ce=12000
 local function Fy()
-local T=Z('GETRANGE',J,0,Ce+99)
-if type(T)~='string'then
+local O=Z('GETRANGE',J,0,Ce+99)
+if type(O)~='string'then
 return call('GET',J)
 end
-return(T~=''or call('EXISTS',J)==1)and T
+return(O~=''or call('EXISTS',J)==1)and O
 end
 local function Dj(F)
 if not F or#F<=Ce then
@@ -166,57 +166,56 @@ end
 local Au=match(sub(F,1,Ce),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
 return(Au or'')..'{"cut":"longer than '..Ce..' bytes"}'
 end
-local function Ga(F,N)
-return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..N..' '))
+local function Ga(F,M)
+return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
 end
-local function Fg(T)
-if#T<=32 then
-local K,O=match(T,'^%*([spx])(%d*/?%d*)$')
-if K~='p'or match(O,'^%d')then
-return K,O
-end
+local function Fg(O)
+if#O<=32 then
+if O=='*s'or match(O,'^%*[xp]%d+$')or match(O,'^%*p%d+/%d+$')then
+return sub(O,2,2),sub(O,3)
 end
 end
-local function Fx(T)
-local Bq,B,Aj,Ey=match(T,'^(~?)(%x+)([-+])()')
+end
+local function Fx(O)
+local Bq,B,Ai,Ey=match(O,'^(~?)(%x+)([-+])()')
 if not B or#B~=32 then
 return nil
 end
-local F=Dj(sub(T,Ey))
-local D,M,_,H,I,N=Bk(F)
-if M~='x'then
+local F=Dj(sub(O,Ey))
+local D,L,_,H,I,M=Bk(F)
+if L~='x'then
 return nil
 end
-local Ai=call('PTTL',J)
+local Ah=call('PTTL',J)
 H=tonumber(H)
-local Ci=N and Ai>N+H
-Ai=Ci and N+H or Ai
-local Aq=Bq==''and Ai>H
+local Ci=M and Ah>M+H
+Ah=Ci and M+H or Ah
+local Aq=Bq==''and Ah>H
 return{
-B=B,Bq=Bq~='',Aj=Aj,F=F,D=D,H=H,I=I,
-Aq=Aq,X=Ai,Ai=Aq and Ai-H or Ai,Ci=Ci,
+B=B,Bq=Bq~='',Ai=Ai,F=F,D=D,H=H,I=I,
+Aq=Aq,X=Ah,Ah=Aq and Ah-H or Ah,Ci=Ci,
 }
 end
-local function Fo(T)
-if not T then
+local function Fo(O)
+if not O then
 return{}
 end
-if sub(T,1,1)~='*'then
-local E=Fx(T)
-return E and{K='x',O='',E=E,D=E.D}
+if sub(O,1,1)~='*'then
+local E=Fx(O)
+return E and{N='x',S='',E=E,D=E.D}
 end
-local K,O=Fg(T)
-return K and{K=K,O=O,D=K=='x'and O or nil}
+local N,S=Fg(O)
+return N and{N=N,S=S,D=N=='x'and S or nil}
 end
 local function Ar(Cd,by)
-local O=call('HINCRBY',Ag,Cd,by)
-if O<=0 then
-call('HDEL',Ag,Cd)
+local S=call('HINCRBY',Al,Cd,by)
+if S<=0 then
+call('HDEL',Al,Cd)
 end
 end
 local function Co(A)
-local P,Af=match(A.O,'^(%d*)/?(%d*)$')
-local Cf=tonumber(Af~=''and call('HGET',Ag,'c'..Af)or 0)
+local P,Af=match(A.S,'^(%d*)/?(%d*)$')
+local Cf=tonumber(Af~=''and call('HGET',Al,'c'..Af)or 0)
 if Cf>0 and Cf==call('HLEN',Ac)then
 P,Cf=Af,0
 end
@@ -230,34 +229,34 @@ end
 if A.E then
 return A.E.Aq and A.E.I==I and 1 or 0
 end
-return tonumber(call('HGET',Ag,'o'..I)or 0)
+return tonumber(call('HGET',Al,'o'..I)or 0)
 end
 local function Eu(F)
-local _,M,V,_,I=Bk(F)
+local _,L,U,_,I=Bk(F)
 if I~=''then
 Ar('o'..I,-1)
-if M=='p'then
-Ar('p'..I,-V)
+if L=='p'then
+Ar('p'..I,-U)
 end
 end
 end
 local function Fr(B,F)
-local _,M,V,_,_,_,S=Bk(F)
-if M=='p'then
-Ar('used',-V)
-if call('HGET',Ag,'c'..S)then
-Ar('c'..S,-1)
+local _,L,U,_,_,_,T=Bk(F)
+if L=='p'then
+Ar('used',-U)
+if call('HGET',Al,'c'..T)then
+Ar('c'..T,-1)
 end
 end
 call('HDEL',Ac,B)
 end
 local function Eq()
-call('UNLINK',J,W,Ac,Ag)
+call('UNLINK',J,W,Ac,Al)
 end
-local function Dp(U)
-local B=sub(U,-32)
+local function Dp(V)
+local B=sub(V,-32)
 local F=call('HGET',Ac,B)
-local Bl=U==B
+local Bl=V==B
 if F then
 local _,_,_,H=Bk(F)
 if Bl then
@@ -269,44 +268,44 @@ end
 end
 end
 local function Cc()
-local Ah=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
-for _,Ao in ipairs({J,W,Ac,Ag})do
-call('PEXPIREAT',Ao,Ah)
+local Ag=call('ZREVRANGE',W,0,0,'WITHSCORES')[2]
+for _,Ao in ipairs({J,W,Ac,Al})do
+call('PEXPIREAT',Ao,Ag)
 end
 end
 local function Fe(G)
-local Dn,Ah=false,call('ZREVRANGE',W,0,0,'WITHSCORES')
-while Ah[1]and L>0 do
-local U=Ah[1]
-local _,_,_,H,_,N=Bk(call('HGET',Ac,sub(U,-32))or'')
-local Ab=N and G+N+(#U>32 and H or 0)
-if not Ab or tonumber(Ah[2])<=Ab then
+local Dn,Ag=false,call('ZREVRANGE',W,0,0,'WITHSCORES')
+while Ag[1]and K>0 do
+local V=Ag[1]
+local _,_,_,H,_,M=Bk(call('HGET',Ac,sub(V,-32))or'')
+local Ab=M and G+M+(#V>32 and H or 0)
+if not Ab or tonumber(Ag[2])<=Ab then
 break
 end
-call('PEXPIREAT',J,Ah[2])
-call('ZADD',W,Ab,U)
-Dn,L,Ah=true,L-3,call('ZREVRANGE',W,0,0,'WITHSCORES')
+call('PEXPIREAT',J,Ag[2])
+call('ZADD',W,Ab,V)
+Dn,K,Ag=true,K-3,call('ZREVRANGE',W,0,0,'WITHSCORES')
 end
 if Dn then
 Cc()
 end
-return Ah[2]
+return Ag[2]
 end
 local function Fn(G)
-local Ah=Fe(G)
-if not Ah or tonumber(Ah)<=G then
+local Ag=Fe(G)
+if not Ag or tonumber(Ag)<=G then
 Eq()
 return false
 end
-local Ab=math.max(1,math.ceil(L/3))
+local Ab=math.max(1,math.ceil(K/3))
 local As=call('ZRANGEBYSCORE',W,'-inf',G,'LIMIT',0,Ab)
 if As[1]then
 call('ZREM',W,unpack(As))
 Ca=#As==Ab
-L=L-3*#As
+K=K-3*#As
 end
-for _,U in ipairs(As)do
-Dp(U)
+for _,V in ipairs(As)do
+Dp(V)
 end
 return true
 end
@@ -315,16 +314,16 @@ local A=Fo(Fy())
 if A and A.E and A.E.Ci then
 call('PEXPIRE',J,A.E.X)
 end
-if A and A.K and not A.E then
+if A and A.N and not A.E then
 if not Fn(G)then
 return{}
 end
 if Ca and B then
-for _,U in ipairs({B,'~'..B})do
-local Dq=call('ZSCORE',W,U)
+for _,V in ipairs({B,'~'..B})do
+local Dq=call('ZSCORE',W,V)
 if Dq and tonumber(Dq)<=G then
-call('ZREM',W,U)
-Dp(U)
+call('ZREM',W,V)
+Dp(V)
 end
 end
 end
@@ -335,7 +334,7 @@ local function Aq(A,B)
 if A.E then
 return A.E.Aq and A.E.B==B
 end
-return A.K and call('ZSCORE',W,B)
+return A.N and call('ZSCORE',W,B)
 end
 local function Ct(B,Ej,H)
 call('ZADD',W,Ej,B)
@@ -343,67 +342,67 @@ if H>0 then
 call('ZADD',W,Ej+H,'~'..B)
 end
 end
-local function Ex(A,B,N,G)
+local function Ex(A,B,M,G)
 local Ae=A.E and A.E.F or call('HGET',Ac,B)
-local F=Ga(Ae,N)
+local F=Ga(Ae,M)
 local D,_,_,H,I=Bk(F)
 H=tonumber(H)
-call('PEXPIRE',J,N+H)
+call('PEXPIRE',J,M+H)
 if A.E then
 if F~=Ae then
-call('SET',J,B..A.E.Aj..F,'PX',N+H)
+call('SET',J,B..A.E.Ai..F,'PX',M+H)
 end
 return D,I
 end
 if F~=Ae then
 call('HSET',Ac,B,F)
 end
-Ct(B,G+N,H)
+Ct(B,G+M,H)
 Cc()
 return D,I
 end
 local function Dt(G)
 return call('ZRANGEBYSCORE',W,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Et(U,G)
-local B=sub(U,-32)
+local function Et(V,G)
+local B=sub(V,-32)
 local Bl=call('ZSCORE',W,B)
 local X=call('ZSCORE',W,'~'..B)or Bl
 local A=Bl and'holding'or'closed'
 return sub(B,1,8),A,(Bl or X)-G,X-G,Dj(call('HGET',Ac,B))
 end
 local function Dl(C,A)
-local M,K=C.M,A.K
-if not K then
+local L,N=C.L,A.N
+if not N then
 return'fits'
 end
 if not Ca and Dz(A,C.I)>0 then
-if K=='x'and M=='x'and C.At or K=='s'and M=='s'then
+if N=='x'and L=='x'and C.At or N=='s'and L=='s'then
 return'passes'
-elseif K=='x'then
+elseif N=='x'then
 return'deadlock','x',1
-elseif M=='x'then
-local V=call('HGET',Ag,'p'..C.I)
-return'deadlock',K,V and V..'/'..Co(A)or 1
+elseif L=='x'then
+local U=call('HGET',Al,'p'..C.I)
+return'deadlock',N,U and U..'/'..Co(A)or 1
 end
 end
-if M=='x'or K=='x'then
+if L=='x'or N=='x'then
 return'in_the_way'
 end
-if M~=K then
+if L~=N then
 local P=Dt(Ed(Bm()))
 local Dg=match(call('HGET',Ac,sub(P,-32)),'^%d+ %a (%S+)')
-return'mismatch',K,sub(Dg,1,20)
+return'mismatch',N,sub(Dg,1,21)
 end
-if K=='s'then
+if N=='s'then
 return'fits'
 end
-local S,Ff,P,Af=C.S,Co(A)
-if Af and S~=P and S~=Af then
+local T,Ff,P,Af=C.T,Co(A)
+if Af and T~=P and T~=Af then
 return'in_the_way'
 end
-local Dg=call('HGET',Ag,'used')or 0
-return Dg+C.V<=math.min(S,Ff)and'fits'or'in_the_way'
+local Dg=call('HGET',Al,'used')or 0
+return Dg+C.U<=math.min(T,Ff)and'fits'or'in_the_way'
 end
 local function Ds(A)
 local D=A.D or Dc()
@@ -413,123 +412,125 @@ local function Fi()
 return Cp('the fence counter is not a number that can grow')
 end
 local function Dm()
-if call('ZCARD',W)+call('HLEN',Ac)+call('HLEN',Ag)>0 then
-call('UNLINK',W,Ac,Ag)
+if call('ZCARD',W)+call('HLEN',Ac)+call('HLEN',Al)>0 then
+call('UNLINK',W,Ac,Al)
 end
 end
 local function Es(E,G)
 Dm()
 call('SET',J,'*x'..E.D,'PX',E.X)
 call('HSET',Ac,E.B,E.F)
-Ct(E.B,G+E.Ai,E.H)
+Ct(E.B,G+E.Ah,E.H)
 Ar('o'..E.I,1)
 end
 local function Ew(C,D)
-local N,H,F=C.N,C.H,D..' '..C.F
-call('SET',J,C.B..C.Aj..F,'PX',N+H)
+local M,H,F=C.M,C.H,D..' '..C.F
+call('SET',J,C.B..C.Ai..F,'PX',M+H)
 local E={
-B=C.B,Bq=false,Aj=C.Aj,F=F,D=D,H=H,
-I=C.I,Aq=true,X=N+H,Ai=N,
+B=C.B,Bq=false,Ai=C.Ai,F=F,D=D,H=H,
+I=C.I,Aq=true,X=M+H,Ah=M,
 }
-return{K='x',O='',E=E,D=D}
+return{N='x',S='',E=E,D=D}
 end
-local function Fj(S,A)
+local function Fj(T,A)
 local _,P,Af=Co(A)
-if S~=P then
-Af=S
+if T~=P then
+Af=T
 end
-local O=Af and P..'/'..Af or P
-if O~=A.O then
-call('SET',J,'*p'..O,'PX',call('PTTL',J))
-call('HDEL',Ag,'c'..P)
+local S=Af and P..'/'..Af or P
+if S~=A.S then
+call('SET',J,'*p'..S,'KEEPTTL')
 end
-if S~=P then
-Ar('c'..S,1)
+if T~=P then
+Ar('c'..T,1)
 end
-return O
+return S
 end
 local function Dr(C,A,D,G)
 local B,I=C.B,C.I
 if D~=A.D then
 Cu(tonumber(D))
 end
-if not A.K and C.M=='x'then
+if not A.N and C.L=='x'then
 return Ew(C,D)
 end
 if A.E then
 Es(A.E,G)
-elseif not A.K then
+elseif not A.N then
 Dm()
-call('SET',J,'*'..C.M..C.S,'PX',C.N+C.H)
+call('SET',J,'*'..C.L..C.T,'PX',C.M+C.H)
 end
-local O=C.S
-if A.K=='p'then
-O=Fj(O,A)
+local S=C.T
+if A.N=='p'then
+S=Fj(S,A)
 end
-Ct(B,G+C.N,C.H)
+Ct(B,G+C.M,C.H)
 call('HSET',Ac,B,D..' '..C.F)
-if C.M=='p'then
-Ar('used',C.V)
+if C.L=='p'then
+Ar('used',C.U)
 end
 if I~=''then
 Ar('o'..I,1)
-if C.M=='p'then
-Ar('p'..I,C.V)
+if C.L=='p'then
+Ar('p'..I,C.U)
 end
 end
-if C.M=='x'then
-return{K='x',O=D,D=D}
+if C.L=='x'then
+return{N='x',S=D,D=D}
 end
-return{K=C.M,O=O}
+return{N=C.L,S=S}
 end
 local function Bd(B)
 if call('ZREM',Ad,B,'!'..B)==0 then
 return false
 end
-call('HDEL',Ak,B)
+call('HDEL',Aj,B)
 return call('ZREM',Y,B)==1
 end
 local function Eh()
-return match(call('HGET',Ak,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+return match(call('HGET',Aj,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
 local function El(G)
 if call('EXISTS',Ad)==0 then
 return false
 end
-local Ab=math.max(1,L)
+local Ab=math.max(1,K)
 local As=call('ZRANGEBYSCORE',Ad,'-inf',G,'LIMIT',0,Ab)
 Bz=#As==Ab
-L=L-#As
-for _,U in ipairs(As)do
-local B=match(U,'^!(.*)')
+K=K-#As
+for _,V in ipairs(As)do
+local B=match(V,'^!(.*)')
 if not B then
-Bd(U)
+Bd(V)
 else
 local Bb=call('ZSCORE',Ad,B)
 if Bb and tonumber(Bb)>G then
-local Aw=match(call('HGET',Ak,B)or'','^%d+ %d %S+ (%d+)')
-local Di=Aw and call('ZSCORE',Ad,U)-Aw
+local Aw=match(call('HGET',Aj,B)or'','^%d+ %d %S+ (%d+)')
+local Di=Aw and call('ZSCORE',Ad,V)-Aw
 Bt=Bt or Di and Di>=tonumber((Eh()))
 end
-call('ZREM',Ad,U)
+call('ZREM',Ad,V)
 end
 end
 return true
 end
 local function Ft(B,Bg)
-local Al,Cn,R,Aw,Av,At,F=match(
+local Ak,Cn,R,Aw,Av,At,F=match(
 Bg or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
 if not R then
 return nil
 end
-local M,V,H,I,Bw=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
-local Ch,S=match(V,'^(%d+)/?(%d*)$')
+local L,U,H,I,Bw=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+if not U then
+return nil
+end
+local Ch,T=match(U,'^(%d+)/?(%d*)$')
 local Do=H~='0'
 return{
-B=B,M=M,At=At=='1',V=Ch,S=S,I=I,
-F=string.format('%s %s %s%s/%s %s ',M,V,Do and'!'or'',H,Aw,I)..Bw,
-N=tonumber(Aw),H=0,Aj=Do and'+'or'-',R=R,Al=tonumber(Al),
+B=B,L=L,At=At=='1',U=Ch,T=T,I=I,
+F=string.format('%s %s %s%s/%s %s ',L,U,Do and'!'or'',H,Aw,I)..Bw,
+M=tonumber(Aw),H=0,Ai=Do and'+'or'-',R=R,Ak=tonumber(Ak),
 Av=tonumber(Av),Cn=Cn=='1',
 }
 end
@@ -538,7 +539,7 @@ local Bn=Z('PUBLISH',R,Bp)
 return type(Bn)~='number'or Bn>0
 end
 local function Ea(B)
-return match(call('HGET',Ak,B)or'','^%d+ %d (%S+)')
+return match(call('HGET',Aj,B)or'','^%d+ %d (%S+)')
 end
 local function Eg(Ap,Bp)
 local Cj,Bo=8,nil
@@ -565,25 +566,25 @@ return
 end
 local Ek=0
 for _,B in ipairs(call('ZRANGE',Y,0,319))do
-local Al,R=match(call('HGET',Ak,B)or'','^(%d+) %d (%S+)')
+local Ak,R=match(call('HGET',Aj,B)or'','^(%d+) %d (%S+)')
 if R then
-Ek=Al
+Ek=Ak
 if B~=Ap then
 Cg(R,'!'..B)
 end
 end
 end
-call('HSET',Ak,'?',string.format('%.0f %s %s',G,Ek,Ae))
-call('PEXPIREAT',Ak,Eb)
+call('HSET',Aj,'?',string.format('%.0f %s %s',G,Ek,Ae))
+call('PEXPIREAT',Aj,Eb)
 end
 local function Dw(A,G,Ap)
 local Dk,By,Df,Cx=Bt,false,false,false
 local Fu,Eo,Br,Bj=Eh()
 if Dk then
-L=math.max(5,L-260)
+K=math.max(5,K-260)
 Bt,Br,Bj=false,Fu,Eo
 end
-L=math.max(5,L)
+K=math.max(5,K)
 local Ae=Br..' '..Bj
 Br,Bj=tonumber(Br),tonumber(Bj)
 local Bu,at,Be,Bv,An={},0,0,0,{}
@@ -605,16 +606,16 @@ end
 Be,at=math.min(#Bu,Ab),1
 end
 local Am,Fh=Bu[at],Bu[at+1]
-local Bg=call('HGET',Ak,Am)
+local Bg=call('HGET',Aj,Am)
 local C=Ft(Am,Bg)
 local Cy=math.floor(#(Bg or'')/256)
-local Bb=C and(Bz or C.Al<=Bj)and call('ZSCORE',Ad,Am)
+local Bb=C and(Bz or C.Ak<=Bj)and call('ZSCORE',Ad,Am)
 if not C or Bz and Bb and tonumber(Bb)<=G then
-if L<=0 then
+if K<=0 then
 Cx=true
 break
 end
-L=L-1-Cy
+K=K-1-Cy
 An[#An+1]=Am
 Bd(Am)
 else
@@ -624,7 +625,7 @@ local D=(Ba=='fits'or Ba=='passes')and Ds(A)
 if not D then
 break
 end
-if L<=0 then
+if K<=0 then
 Cx=true
 break
 end
@@ -634,14 +635,14 @@ else
 An[#An+1]=Am
 end
 local Bn=Am==Ap
-local Fb=C.Al<=Bj and Bb
+local Fb=C.Ak<=Bj and Bb
 if not Bn and not(Fb and Bb-C.Av<Br)then
 Bn=Cg(C.R,Am)or C.Cn
 end
 if not Bn then
-L,Bv=L-1-Cy,Bv+1
+K,Bv=K-1-Cy,Bv+1
 else
-L,Bv=L-5-Cy,0
+K,Bv=K-5-Cy,0
 if An[1]then
 call('ZREM',Y,unpack(An))
 An={}
@@ -649,11 +650,11 @@ end
 if Am==Ap then
 Bd(Am)
 else
-call('ZADD',Ad,G+C.N,'!'..Am)
+call('ZADD',Ad,G+C.M,'!'..Am)
 Df=true
 end
 if Fh or Df then
-C.Aj='+'
+C.Ai='+'
 end
 A=Dr(C,A,D,G)
 By=true
@@ -682,12 +683,12 @@ while ARGV[Bx+1]==''do
 Bx=Bx-4
 end
 local X,F,Gb=unpack(ARGV,Bx+1,Bx+3)
-local M,V,S,H,I=match(F,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local L,U,T,H,I=match(F,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
 local At,R,Aw,Av,Ab,Dd=
 match(Gb,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-B=sub(Au,1,32),M=M,At=At=='1',V=V,S=S,
-N=X-H,H=tonumber(H),I=I,F=F,Aj=sub(Au,33),
+B=sub(Au,1,32),L=L,At=At=='1',U=U,T=T,
+M=X-H,H=tonumber(H),I=I,F=F,Ai=sub(Au,33),
 R=R~=''and R,Aw=Aw,Av=tonumber(Av),Ab=tonumber(Ab),
 Dd=tonumber(Dd),
 }
@@ -699,23 +700,23 @@ local function Ep(A,B)
 if A.E then
 return A.E.B==B
 end
-return A.K and call('HGET',Ac,B)
+return A.N and call('HGET',Ac,B)
 end
 local function Cv(Q,C,A,Fd)
 local E,Bo=A.E,nil
 if E then
 local Cs=E.Aq and'holding'or'closed'
-Bo={sub(E.B,1,8),Cs,E.Ai,E.X,E.F}
+Bo={sub(E.B,1,8),Cs,E.Ah,E.X,E.F}
 else
-local V=C.M=='p'and A.K=='p'
-local U=Fd and'~'..C.B
-or V and Dt(G)
+local U=C.L=='p'and A.N=='p'
+local V=Fd and'~'..C.B
+or U and Dt(G)
 or call('ZREVRANGE',W,0,0)[1]
-local Fm,Cs,Ai,X,F=Et(U,G)
-if V and Ca then
+local Fm,Cs,Ah,X,F=Et(V,G)
+if U and Ca then
 X=0
 end
-Bo={Fm,Cs,Ai,X,F}
+Bo={Fm,Cs,Ah,X,F}
 end
 for _,Cd in ipairs(Bo)do
 Q[#Q+1]=Cd
@@ -728,46 +729,46 @@ Dw(A,G)
 end
 end
 local function Ec(A)
-if A.E and A.E.Aj=='-'and not A.E.Bq then
+if A.E and A.E.Ai=='-'and not A.E.Bq then
 call('SETRANGE',J,32,'+')
 end
 end
 local Cw=0
 local function Ev(C,A)
 local Aa=call('ZREVRANGE',Y,0,0,'WITHSCORES')[2]or 0
-local O=C.Dd
-if not O then
+local S=C.Dd
+if not S then
 Cw=math.max(Aa+1,Cw+1,Bm())
-O=Cw
+S=Cw
 end
-local Al=string.format('%.0f',O)
-call('ZADD',Y,Al,C.B)
+local Ak=string.format('%.0f',S)
+call('ZADD',Y,Ak,C.B)
 local At=C.At and'1'or'0'
-local Gd={Al,'0',C.R,C.Aw,C.Av,At,C.F}
-call('HSET',Ak,C.B,table.concat(Gd,' '))
+local Gd={Ak,'0',C.R,C.Aw,C.Av,At,C.F}
+call('HSET',Aj,C.B,table.concat(Gd,' '))
 Ec(A)
 end
 local function Er(B,A)
 if call('ZSCORE',Y,B)or not call('ZSCORE',Ad,B)or Aq(A,B)then
 return
 end
-local Bg=call('HGET',Ak,B)
+local Bg=call('HGET',Aj,B)
 if not Bg then
 Bd(B)
 return
 end
 call('ZREM',Ad,'!'..B)
-local Al,Bw=match(Bg,'^(%d+) %d (.*)$')
-call('HSET',Ak,B,Al..' 1 '..Bw)
-call('ZADD',Y,Al,B)
+local Ak,Bw=match(Bg,'^(%d+) %d (.*)$')
+call('HSET',Aj,B,Ak..' 1 '..Bw)
+call('ZADD',Y,Ak,B)
 call('PEXPIREAT',Y,call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2])
 Ec(A)
 end
 local function Fp(C)
 call('ZADD',Ad,G+C.Av,C.B)
-local Ah=call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2]
-for _,Ao in ipairs({Y,Ak,Ad})do
-call('PEXPIREAT',Ao,Ah)
+local Ag=call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2]
+for _,Ao in ipairs({Y,Aj,Ad})do
+call('PEXPIREAT',Ao,Ag)
 end
 end
 local function Gc(C,A,Bh)
@@ -807,7 +808,7 @@ A=Dw(A,G,B)
 Bh=call('ZCARD',Y)
 end
 if Aq(A,B)then
-local D,I=Ex(A,B,C.N,G)
+local D,I=Ex(A,B,C.M,G)
 if Ei then
 Bd(B)
 end
@@ -821,7 +822,7 @@ if Ba=='deadlock'or Ba=='mismatch'then
 Du(C,A)
 return{Ba,Ez,Fa}
 end
-if Ba=='passes'or Ba=='fits'and(Bh==0 or not A.K)then
+if Ba=='passes'or Ba=='fits'and(Bh==0 or not A.N)then
 local D=Ds(A)
 if not D then
 return Fi()
@@ -842,17 +843,17 @@ local function Fv(P)
 at=(P-2)/Be+1
 return Em(Fs(P))
 end
-L=L-math.floor(#Bc/3)
+K=K-math.floor(#Bc/3)
 for _,i in ipairs(Bc)do
 local Q='later'
-if L>0 then
+if K>0 then
 on(KEYS[i])
 local By
 By,Q=pcall(Fv,2+Be*(i-1))
 if not By then
 Q={'error',type(Q)=='table'and Q.err or Q}
 end
-L=L-35
+K=K-35
 end
 Bi[i+1]=Q
 end

@@ -15,11 +15,11 @@ local Bq,Al,Dr,at,Dj=KEYS[#KEYS]..'fence',nil,0,nil,nil
 local Do=false
 local function Ey(i)
 if not Al then
-local Aa=tonumber(Ct('GET',Bq)or 0)
-if not Aa or not(Aa<9000000000000000)then
+local Ab=tonumber(Ct('GET',Bq)or 0)
+if not Ab or not(Ab<9000000000000000)then
 return nil
 end
-Al=math.max(Aa,Bu()-1)
+Al=math.max(Ab,Bu()-1)
 end
 return Dj and math.max(Al+1,Dj+(i or at))or Al+1
 end
@@ -35,28 +35,28 @@ Dr=Ch
 end
 Al=F
 end
-local U,Q,W,Ad,T,Ag,Z
-local O,Bo,Bn,Bj=320,false,false,false
+local V,Q,W,Ai,T,Af,Aa
+local N,Bo,Bn,Bj=320,false,false,false
 local function on(An)
-O,Bo,Bn,Bj=math.max(O,5),false,false,false
-U,Q,W,Ad=An,An..':h',An..':d',An..':o'
-T,Ag,Z=An..':q',An..':w',An..':p'
+N,Bo,Bn,Bj=math.max(N,5),false,false,false
+V,Q,W,Ai=An,An..':h',An..':d',An..':o'
+T,Af,Aa=An..':q',An..':w',An..':p'
 end
 local function Cg(Bf)
 return{'corrupt',Bf or'a value that is no lock'}
 end
 local function Ay(E)
-local F,K,S,P,Fd,I,M,H=
+local F,J,R,P,Fd,I,L,H=
 match(E,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return F,K,S,Fd==''and I or'0',H,tonumber(M),P
+return F,J,R,Fd==''and I or'0',H,tonumber(L),P
 end
 local Bt=12000
 local function Fp()
-local Ac=Ct('GETRANGE',U,0,Bt+99)
-if type(Ac)~='string'then
-return call('GET',U)
+local U=Ct('GETRANGE',V,0,Bt+99)
+if type(U)~='string'then
+return call('GET',V)
 end
-return(Ac~=''or call('EXISTS',U)==1)and Ac
+return(U~=''or call('EXISTS',V)==1)and U
 end
 local function Cy(E)
 if not E or#E<=Bt then
@@ -65,62 +65,61 @@ end
 local Bz=match(sub(E,1,Bt),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
 return(Bz or'')..'{"cut":"longer than '..Bt..' bytes"}'
 end
-local function Fs(E,M)
-return(string.gsub(E,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
+local function Fs(E,L)
+return(string.gsub(E,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
 end
-local function Ex(Ac)
-if#Ac<=32 then
-local J,L=match(Ac,'^%*([spx])(%d*/?%d*)$')
-if J~='p'or match(L,'^%d')then
-return J,L
-end
+local function Ex(U)
+if#U<=32 then
+if U=='*s'or match(U,'^%*[xp]%d+$')or match(U,'^%*p%d+/%d+$')then
+return sub(U,2,2),sub(U,3)
 end
 end
-local function Fo(Ac)
-local Bg,B,Ap,Eo=match(Ac,'^(~?)(%x+)([-+])()')
+end
+local function Fo(U)
+local Bg,B,Ap,Eo=match(U,'^(~?)(%x+)([-+])()')
 if not B or#B~=32 then
 return nil
 end
-local E=Cy(sub(Ac,Eo))
-local F,K,_,I,H,M=Ay(E)
-if K~='x'then
+local E=Cy(sub(U,Eo))
+local F,J,_,I,H,L=Ay(E)
+if J~='x'then
 return nil
 end
-local X=call('PTTL',U)
+local Y=call('PTTL',V)
 I=tonumber(I)
-local Ca=M and X>M+I
-X=Ca and M+I or X
-local Ak=Bg==''and X>I
+local Ca=L and Y>L+I
+Y=Ca and L+I or Y
+local Ak=Bg==''and Y>I
 return{
 B=B,Bg=Bg~='',Ap=Ap,E=E,F=F,I=I,H=H,
-Ak=Ak,Af=X,X=Ak and X-I or X,Ca=Ca,
+Ak=Ak,Ae=Y,Y=Ak and Y-I or Y,Ca=Ca,
 }
 end
-local function Fg(Ac)
-if not Ac then
+local function Fg(U)
+if not U then
 return{}
 end
-if sub(Ac,1,1)~='*'then
-local D=Fo(Ac)
-return D and{J='x',L='',D=D,F=D.F}
+if sub(U,1,1)~='*'then
+local D=Fo(U)
+return D and{K='x',O='',D=D,F=D.F}
 end
-local J,L=Ex(Ac)
-return J and{J=J,L=L,F=J=='x'and L or nil}
+local K,O=Ex(U)
+return K and{K=K,O=O,F=K=='x'and O or nil}
 end
 local function Aq(Br,by)
-local L=call('HINCRBY',Ad,Br,by)
-if L<=0 then
-call('HDEL',Ad,Br)
+local O=call('HINCRBY',Ai,Br,by)
+if O<=0 then
+call('HDEL',Ai,Br)
 end
 end
 local function Cf(A)
-local V,Ab=match(A.L,'^(%d*)/?(%d*)$')
-local Bv=tonumber(Ab~=''and call('HGET',Ad,'c'..Ab)or 0)
+local X,Ac=match(A.O,'^(%d*)/?(%d*)$')
+local Bv=tonumber(Ac~=''and call('HGET',Ai,'c'..Ac)or 0)
 if Bv>0 and Bv==call('HLEN',W)then
-V,Bv=Ab,0
+X,Bv=Ac,0
 end
-Ab=Bv>0 and Ab
-return math.min(V,Ab or V),V,Ab
+Ac=Bv>0 and Ac
+return math.min(X,Ac or X),X,Ac
 end
 local function Bs(A,H)
 if H==''then
@@ -129,34 +128,34 @@ end
 if A.D then
 return A.D.Ak and A.D.H==H and 1 or 0
 end
-return tonumber(call('HGET',Ad,'o'..H)or 0)
+return tonumber(call('HGET',Ai,'o'..H)or 0)
 end
 local function Df(E)
-local _,K,S,_,H=Ay(E)
+local _,J,R,_,H=Ay(E)
 if H~=''then
 Aq('o'..H,-1)
-if K=='p'then
-Aq('p'..H,-S)
+if J=='p'then
+Aq('p'..H,-R)
 end
 end
 end
 local function Dv(B,E)
-local _,K,S,_,_,_,P=Ay(E)
-if K=='p'then
-Aq('used',-S)
-if call('HGET',Ad,'c'..P)then
+local _,J,R,_,_,_,P=Ay(E)
+if J=='p'then
+Aq('used',-R)
+if call('HGET',Ai,'c'..P)then
 Aq('c'..P,-1)
 end
 end
 call('HDEL',W,B)
 end
 local function Db()
-call('UNLINK',U,Q,W,Ad)
+call('UNLINK',V,Q,W,Ai)
 end
-local function Dg(R)
-local B=sub(R,-32)
+local function Dg(S)
+local B=sub(S,-32)
 local E=call('HGET',W,B)
-local Bc=R==B
+local Bc=S==B
 if E then
 local _,_,_,I=Ay(E)
 if Bc then
@@ -168,62 +167,62 @@ end
 end
 end
 local function Bi()
-local Ae=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
-for _,An in ipairs({U,Q,W,Ad})do
-call('PEXPIREAT',An,Ae)
+local Ad=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+for _,An in ipairs({V,Q,W,Ai})do
+call('PEXPIREAT',An,Ad)
 end
 end
 local function Ev(G)
-local Dd,Ae=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
-while Ae[1]and O>0 do
-local R=Ae[1]
-local _,_,_,I,_,M=Ay(call('HGET',W,sub(R,-32))or'')
-local Y=M and G+M+(#R>32 and I or 0)
-if not Y or tonumber(Ae[2])<=Y then
+local Dd,Ad=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+while Ad[1]and N>0 do
+local S=Ad[1]
+local _,_,_,I,_,L=Ay(call('HGET',W,sub(S,-32))or'')
+local Z=L and G+L+(#S>32 and I or 0)
+if not Z or tonumber(Ad[2])<=Z then
 break
 end
-call('PEXPIREAT',U,Ae[2])
-call('ZADD',Q,Y,R)
-Dd,O,Ae=true,O-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+call('PEXPIREAT',V,Ad[2])
+call('ZADD',Q,Z,S)
+Dd,N,Ad=true,N-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
 end
 if Dd then
 Bi()
 end
-return Ae[2]
+return Ad[2]
 end
 local function Ff(G)
-local Ae=Ev(G)
-if not Ae or tonumber(Ae)<=G then
+local Ad=Ev(G)
+if not Ad or tonumber(Ad)<=G then
 Db()
 return false
 end
-local Y=math.max(1,math.ceil(O/3))
-local Ar=call('ZRANGEBYSCORE',Q,'-inf',G,'LIMIT',0,Y)
+local Z=math.max(1,math.ceil(N/3))
+local Ar=call('ZRANGEBYSCORE',Q,'-inf',G,'LIMIT',0,Z)
 if Ar[1]then
 call('ZREM',Q,unpack(Ar))
-Bo=#Ar==Y
-O=O-3*#Ar
+Bo=#Ar==Z
+N=N-3*#Ar
 end
-for _,R in ipairs(Ar)do
-Dg(R)
+for _,S in ipairs(Ar)do
+Dg(S)
 end
 return true
 end
 local function Cr(G,B)
 local A=Fg(Fp())
 if A and A.D and A.D.Ca then
-call('PEXPIRE',U,A.D.Af)
+call('PEXPIRE',V,A.D.Ae)
 end
-if A and A.J and not A.D then
+if A and A.K and not A.D then
 if not Ff(G)then
 return{}
 end
 if Bo and B then
-for _,R in ipairs({B,'~'..B})do
-local Dh=call('ZSCORE',Q,R)
+for _,S in ipairs({B,'~'..B})do
+local Dh=call('ZSCORE',Q,S)
 if Dh and tonumber(Dh)<=G then
-call('ZREM',Q,R)
-Dg(R)
+call('ZREM',Q,S)
+Dg(S)
 end
 end
 end
@@ -234,7 +233,7 @@ local function Ak(A,B)
 if A.D then
 return A.D.Ak and A.D.B==B
 end
-return A.J and call('ZSCORE',Q,B)
+return A.K and call('ZSCORE',Q,B)
 end
 local function Ck(B,Eb,I)
 call('ZADD',Q,Eb,B)
@@ -242,67 +241,67 @@ if I>0 then
 call('ZADD',Q,Eb+I,'~'..B)
 end
 end
-local function En(A,B,M,G)
-local Aa=A.D and A.D.E or call('HGET',W,B)
-local E=Fs(Aa,M)
+local function En(A,B,L,G)
+local Ab=A.D and A.D.E or call('HGET',W,B)
+local E=Fs(Ab,L)
 local F,_,_,I,H=Ay(E)
 I=tonumber(I)
-call('PEXPIRE',U,M+I)
+call('PEXPIRE',V,L+I)
 if A.D then
-if E~=Aa then
-call('SET',U,B..A.D.Ap..E,'PX',M+I)
+if E~=Ab then
+call('SET',V,B..A.D.Ap..E,'PX',L+I)
 end
 return F,H
 end
-if E~=Aa then
+if E~=Ab then
 call('HSET',W,B,E)
 end
-Ck(B,G+M,I)
+Ck(B,G+L,I)
 Bi()
 return F,H
 end
 local function Dl(G)
 return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Ej(R,G)
-local B=sub(R,-32)
+local function Ej(S,G)
+local B=sub(S,-32)
 local Bc=call('ZSCORE',Q,B)
-local Af=call('ZSCORE',Q,'~'..B)or Bc
+local Ae=call('ZSCORE',Q,'~'..B)or Bc
 local A=Bc and'holding'or'closed'
-return sub(B,1,8),A,(Bc or Af)-G,Af-G,Cy(call('HGET',W,B))
+return sub(B,1,8),A,(Bc or Ae)-G,Ae-G,Cy(call('HGET',W,B))
 end
 local function Da(C,A)
-local K,J=C.K,A.J
-if not J then
+local J,K=C.J,A.K
+if not K then
 return'fits'
 end
 if not Bo and Bs(A,C.H)>0 then
-if J=='x'and K=='x'and C.As or J=='s'and K=='s'then
+if K=='x'and J=='x'and C.As or K=='s'and J=='s'then
 return'passes'
-elseif J=='x'then
-return'deadlock','x',1
 elseif K=='x'then
-local S=call('HGET',Ad,'p'..C.H)
-return'deadlock',J,S and S..'/'..Cf(A)or 1
+return'deadlock','x',1
+elseif J=='x'then
+local R=call('HGET',Ai,'p'..C.H)
+return'deadlock',K,R and R..'/'..Cf(A)or 1
 end
 end
-if K=='x'or J=='x'then
+if J=='x'or K=='x'then
 return'in_the_way'
 end
-if K~=J then
-local V=Dl(Du(Bu()))
-local Cu=match(call('HGET',W,sub(V,-32)),'^%d+ %a (%S+)')
-return'mismatch',J,sub(Cu,1,20)
+if J~=K then
+local X=Dl(Du(Bu()))
+local Cu=match(call('HGET',W,sub(X,-32)),'^%d+ %a (%S+)')
+return'mismatch',K,sub(Cu,1,21)
 end
-if J=='s'then
+if K=='s'then
 return'fits'
 end
-local P,Ew,V,Ab=C.P,Cf(A)
-if Ab and P~=V and P~=Ab then
+local P,Ew,X,Ac=C.P,Cf(A)
+if Ac and P~=X and P~=Ac then
 return'in_the_way'
 end
-local Cu=call('HGET',Ad,'used')or 0
-return Cu+C.S<=math.min(P,Ew)and'fits'or'in_the_way'
+local Cu=call('HGET',Ai,'used')or 0
+return Cu+C.R<=math.min(P,Ew)and'fits'or'in_the_way'
 end
 local function Dk(A)
 local F=A.F or Ey()
@@ -312,178 +311,180 @@ local function Fa()
 return Cg('the fence counter is not a number that can grow')
 end
 local function Dc()
-if call('ZCARD',Q)+call('HLEN',W)+call('HLEN',Ad)>0 then
-call('UNLINK',Q,W,Ad)
+if call('ZCARD',Q)+call('HLEN',W)+call('HLEN',Ai)>0 then
+call('UNLINK',Q,W,Ai)
 end
 end
 local function Ei(D,G)
 Dc()
-call('SET',U,'*x'..D.F,'PX',D.Af)
+call('SET',V,'*x'..D.F,'PX',D.Ae)
 call('HSET',W,D.B,D.E)
-Ck(D.B,G+D.X,D.I)
+Ck(D.B,G+D.Y,D.I)
 Aq('o'..D.H,1)
 end
 local function Em(C,F)
-local M,I,E=C.M,C.I,F..' '..C.E
-call('SET',U,C.B..C.Ap..E,'PX',M+I)
+local L,I,E=C.L,C.I,F..' '..C.E
+call('SET',V,C.B..C.Ap..E,'PX',L+I)
 local D={
 B=C.B,Bg=false,Ap=C.Ap,E=E,F=F,I=I,
-H=C.H,Ak=true,Af=M+I,X=M,
+H=C.H,Ak=true,Ae=L+I,Y=L,
 }
-return{J='x',L='',D=D,F=F}
+return{K='x',O='',D=D,F=F}
 end
 local function Fb(P,A)
-local _,V,Ab=Cf(A)
-if P~=V then
-Ab=P
+local _,X,Ac=Cf(A)
+if P~=X then
+Ac=P
 end
-local L=Ab and V..'/'..Ab or V
-if L~=A.L then
-call('SET',U,'*p'..L,'PX',call('PTTL',U))
-call('HDEL',Ad,'c'..V)
+local O=Ac and X..'/'..Ac or X
+if O~=A.O then
+call('SET',V,'*p'..O,'KEEPTTL')
 end
-if P~=V then
+if P~=X then
 Aq('c'..P,1)
 end
-return L
+return O
 end
 local function Di(C,A,F,G)
 local B,H=C.B,C.H
 if F~=A.F then
 Eu(tonumber(F))
 end
-if not A.J and C.K=='x'then
+if not A.K and C.J=='x'then
 return Em(C,F)
 end
 if A.D then
 Ei(A.D,G)
-elseif not A.J then
+elseif not A.K then
 Dc()
-call('SET',U,'*'..C.K..C.P,'PX',C.M+C.I)
+call('SET',V,'*'..C.J..C.P,'PX',C.L+C.I)
 end
-local L=C.P
-if A.J=='p'then
-L=Fb(L,A)
+local O=C.P
+if A.K=='p'then
+O=Fb(O,A)
 end
-Ck(B,G+C.M,C.I)
+Ck(B,G+C.L,C.I)
 call('HSET',W,B,F..' '..C.E)
-if C.K=='p'then
-Aq('used',C.S)
+if C.J=='p'then
+Aq('used',C.R)
 end
 if H~=''then
 Aq('o'..H,1)
-if C.K=='p'then
-Aq('p'..H,C.S)
+if C.J=='p'then
+Aq('p'..H,C.R)
 end
 end
-if C.K=='x'then
-return{J='x',L=F,F=F}
+if C.J=='x'then
+return{K='x',O=F,F=F}
 end
-return{J=C.K,L=L}
+return{K=C.J,O=O}
 end
 local function Aw(B)
-if call('ZREM',Z,B,'!'..B)==0 then
+if call('ZREM',Aa,B,'!'..B)==0 then
 return false
 end
-call('HDEL',Ag,B)
+call('HDEL',Af,B)
 return call('ZREM',T,B)==1
 end
 local function Dy()
-return match(call('HGET',Ag,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+return match(call('HGET',Af,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
 local function Cw(G)
-if call('EXISTS',Z)==0 then
+if call('EXISTS',Aa)==0 then
 return false
 end
-local Y=math.max(1,O)
-local Ar=call('ZRANGEBYSCORE',Z,'-inf',G,'LIMIT',0,Y)
-Bn=#Ar==Y
-O=O-#Ar
-for _,R in ipairs(Ar)do
-local B=match(R,'^!(.*)')
+local Z=math.max(1,N)
+local Ar=call('ZRANGEBYSCORE',Aa,'-inf',G,'LIMIT',0,Z)
+Bn=#Ar==Z
+N=N-#Ar
+for _,S in ipairs(Ar)do
+local B=match(S,'^!(.*)')
 if not B then
-Aw(R)
+Aw(S)
 else
-local Az=call('ZSCORE',Z,B)
+local Az=call('ZSCORE',Aa,B)
 if Az and tonumber(Az)>G then
-local Av=match(call('HGET',Ag,B)or'','^%d+ %d %S+ (%d+)')
-local Cx=Av and call('ZSCORE',Z,R)-Av
+local Av=match(call('HGET',Af,B)or'','^%d+ %d %S+ (%d+)')
+local Cx=Av and call('ZSCORE',Aa,S)-Av
 Bj=Bj or Cx and Cx>=tonumber((Dy()))
 end
-call('ZREM',Z,R)
+call('ZREM',Aa,S)
 end
 end
 return true
 end
 local function Fl(B,Ba)
-local Ai,Ce,N,Av,At,As,E=match(
+local Ah,Ce,M,Av,At,As,E=match(
 Ba or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not N then
+if not M then
 return nil
 end
-local K,S,I,H,Cq=match(E,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
-local Fr,P=match(S,'^(%d+)/?(%d*)$')
+local J,R,I,H,Cq=match(E,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+if not R then
+return nil
+end
+local Fr,P=match(R,'^(%d+)/?(%d*)$')
 local De=I~='0'
 return{
-B=B,K=K,As=As=='1',S=Fr,P=P,H=H,
-E=string.format('%s %s %s%s/%s %s ',K,S,De and'!'or'',I,Av,H)..Cq,
-M=tonumber(Av),I=0,Ap=De and'+'or'-',N=N,Ai=tonumber(Ai),
+B=B,J=J,As=As=='1',R=Fr,P=P,H=H,
+E=string.format('%s %s %s%s/%s %s ',J,R,De and'!'or'',I,Av,H)..Cq,
+L=tonumber(Av),I=0,Ap=De and'+'or'-',M=M,Ah=tonumber(Ah),
 At=tonumber(At),Ce=Ce=='1',
 }
 end
-local function Bw(N,Bf)
-local Bd=Ct('PUBLISH',N,Bf)
+local function Bw(M,Bf)
+local Bd=Ct('PUBLISH',M,Bf)
 return type(Bd)~='number'or Bd>0
 end
 local function Dq(B)
-return match(call('HGET',Ag,B)or'','^%d+ %d (%S+)')
+return match(call('HGET',Af,B)or'','^%d+ %d (%S+)')
 end
 local function Dx(Ao,Bf)
 local Cb,Be=8,nil
 for _,B in ipairs(call('ZRANGE',T,0,Cb))do
 if B~=Ao and Cb>0 then
 Cb=Cb-1
-local N=Dq(B)
-if N and Bw(N,Bf..B)then
-Be=N
+local M=Dq(B)
+if M and Bw(M,Bf..B)then
+Be=M
 break
 end
 end
 end
 local Al=call('ZREVRANGE',T,0,0)[1]
-local N=Al and Al~=Ao and Dq(Al)
-if N and N~=Be then
-Bw(N,Bf..Al)
+local M=Al and Al~=Ao and Dq(Al)
+if M and M~=Be then
+Bw(M,Bf..Al)
 end
 end
-local function Ee(Ao,G,Aa)
-local Ds=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+local function Ee(Ao,G,Ab)
+local Ds=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
 if not Ds then
 return
 end
 local Ec=0
 for _,B in ipairs(call('ZRANGE',T,0,319))do
-local Ai,N=match(call('HGET',Ag,B)or'','^(%d+) %d (%S+)')
-if N then
-Ec=Ai
+local Ah,M=match(call('HGET',Af,B)or'','^(%d+) %d (%S+)')
+if M then
+Ec=Ah
 if B~=Ao then
-Bw(N,'!'..B)
+Bw(M,'!'..B)
 end
 end
 end
-call('HSET',Ag,'?',string.format('%.0f %s %s',G,Ec,Aa))
-call('PEXPIREAT',Ag,Ds)
+call('HSET',Af,'?',string.format('%.0f %s %s',G,Ec,Ab))
+call('PEXPIREAT',Af,Ds)
 end
 local function Ci(A,G,Ao)
 local Cz,Bx,Cs,Cn=Bj,false,false,false
 local Fm,Ef,Bh,Bb=Dy()
 if Cz then
-O=math.max(5,O-260)
+N=math.max(5,N-260)
 Bj,Bh,Bb=false,Fm,Ef
 end
-O=math.max(5,O)
-local Aa=Bh..' '..Bb
+N=math.max(5,N)
+local Ab=Bh..' '..Bb
 Bh,Bb=tonumber(Bh),tonumber(Bb)
 local Bk,at,By,Bl,Am={},0,0,0,{}
 while true do
@@ -496,24 +497,24 @@ if Am[1]then
 call('ZREM',T,unpack(Am))
 Am={}
 end
-local Y=math.min(math.max(Bl,1),64)
-Bk=call('ZRANGE',T,0,Y)
+local Z=math.min(math.max(Bl,1),64)
+Bk=call('ZRANGE',T,0,Z)
 if not Bk[1]then
 break
 end
-By,at=math.min(#Bk,Y),1
+By,at=math.min(#Bk,Z),1
 end
 local Aj,Ez=Bk[at],Bk[at+1]
-local Ba=call('HGET',Ag,Aj)
+local Ba=call('HGET',Af,Aj)
 local C=Fl(Aj,Ba)
 local Co=math.floor(#(Ba or'')/256)
-local Az=C and(Bn or C.Ai<=Bb)and call('ZSCORE',Z,Aj)
+local Az=C and(Bn or C.Ah<=Bb)and call('ZSCORE',Aa,Aj)
 if not C or Bn and Az and tonumber(Az)<=G then
-if O<=0 then
+if N<=0 then
 Cn=true
 break
 end
-O=O-1-Co
+N=N-1-Co
 Am[#Am+1]=Aj
 Aw(Aj)
 else
@@ -523,7 +524,7 @@ local F=(Ax=='fits'or Ax=='passes')and Dk(A)
 if not F then
 break
 end
-if O<=0 then
+if N<=0 then
 Cn=true
 break
 end
@@ -533,14 +534,14 @@ else
 Am[#Am+1]=Aj
 end
 local Bd=Aj==Ao
-local Er=C.Ai<=Bb and Az
+local Er=C.Ah<=Bb and Az
 if not Bd and not(Er and Az-C.At<Bh)then
-Bd=Bw(C.N,Aj)or C.Ce
+Bd=Bw(C.M,Aj)or C.Ce
 end
 if not Bd then
-O,Bl=O-1-Co,Bl+1
+N,Bl=N-1-Co,Bl+1
 else
-O,Bl=O-5-Co,0
+N,Bl=N-5-Co,0
 if Am[1]then
 call('ZREM',T,unpack(Am))
 Am={}
@@ -548,7 +549,7 @@ end
 if Aj==Ao then
 Aw(Aj)
 else
-call('ZADD',Z,G+C.M,'!'..Aj)
+call('ZADD',Aa,G+C.L,'!'..Aj)
 Cs=true
 end
 if Ez or Cs then
@@ -563,7 +564,7 @@ if Am[1]then
 call('ZREM',T,unpack(Am))
 end
 if Cz then
-Ee(Ao,G,Aa)
+Ee(Ao,G,Ab)
 elseif Cn then
 Dx(Ao,'!')
 elseif Cs then
@@ -575,19 +576,19 @@ end
 return A
 end
 local G=Du(Bu())
-local function Fk(V)
-local Bz,Bm=ARGV[V],V
+local function Fk(X)
+local Bz,Bm=ARGV[X],X
 while ARGV[Bm+1]==''do
 Bm=Bm-4
 end
-local Af,E,Ft=unpack(ARGV,Bm+1,Bm+3)
-local K,S,P,I,H=match(E,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
-local As,N,Av,At,Y,Cp=
+local Ae,E,Ft=unpack(ARGV,Bm+1,Bm+3)
+local J,R,P,I,H=match(E,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local As,M,Av,At,Z,Cp=
 match(Ft,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-B=sub(Bz,1,32),K=K,As=As=='1',S=S,P=P,
-M=Af-I,I=tonumber(I),H=H,E=E,Ap=sub(Bz,33),
-N=N~=''and N,Av=Av,At=tonumber(At),Y=tonumber(Y),
+B=sub(Bz,1,32),J=J,As=As=='1',R=R,P=P,
+L=Ae-I,I=tonumber(I),H=H,E=E,Ap=sub(Bz,33),
+M=M~=''and M,Av=Av,At=tonumber(At),Z=tonumber(Z),
 Cp=tonumber(Cp),
 }
 end
@@ -598,28 +599,28 @@ local function Eg(A,B)
 if A.D then
 return A.D.B==B
 end
-return A.J and call('HGET',W,B)
+return A.K and call('HGET',W,B)
 end
-local function Cl(Ah,C,A,Et)
+local function Cl(Ag,C,A,Et)
 local D,Be=A.D,nil
 if D then
 local Cj=D.Ak and'holding'or'closed'
-Be={sub(D.B,1,8),Cj,D.X,D.Af,D.E}
+Be={sub(D.B,1,8),Cj,D.Y,D.Ae,D.E}
 else
-local S=C.K=='p'and A.J=='p'
-local R=Et and'~'..C.B
-or S and Dl(G)
+local R=C.J=='p'and A.K=='p'
+local S=Et and'~'..C.B
+or R and Dl(G)
 or call('ZREVRANGE',Q,0,0)[1]
-local Fe,Cj,X,Af,E=Ej(R,G)
-if S and Bo then
-Af=0
+local Fe,Cj,Y,Ae,E=Ej(S,G)
+if R and Bo then
+Ae=0
 end
-Be={Fe,Cj,X,Af,E}
+Be={Fe,Cj,Y,Ae,E}
 end
 for _,Br in ipairs(Be)do
-Ah[#Ah+1]=Br
+Ag[#Ag+1]=Br
 end
-return Ah
+return Ag
 end
 local function Dm(C,A)
 if Aw(C.B)then
@@ -628,52 +629,52 @@ end
 end
 local function Dt(A)
 if A.D and A.D.Ap=='-'and not A.D.Bg then
-call('SETRANGE',U,32,'+')
+call('SETRANGE',V,32,'+')
 end
 end
 local Cm=0
 local function El(C,A)
 local Al=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]or 0
-local L=C.Cp
-if not L then
+local O=C.Cp
+if not O then
 Cm=math.max(Al+1,Cm+1,Bu())
-L=Cm
+O=Cm
 end
-local Ai=string.format('%.0f',L)
-call('ZADD',T,Ai,C.B)
+local Ah=string.format('%.0f',O)
+call('ZADD',T,Ah,C.B)
 local As=C.As and'1'or'0'
-local Fw={Ai,'0',C.N,C.Av,C.At,As,C.E}
-call('HSET',Ag,C.B,table.concat(Fw,' '))
+local Fw={Ah,'0',C.M,C.Av,C.At,As,C.E}
+call('HSET',Af,C.B,table.concat(Fw,' '))
 Dt(A)
 end
 local function Eh(B,A)
-if call('ZSCORE',T,B)or not call('ZSCORE',Z,B)or Ak(A,B)then
+if call('ZSCORE',T,B)or not call('ZSCORE',Aa,B)or Ak(A,B)then
 return
 end
-local Ba=call('HGET',Ag,B)
+local Ba=call('HGET',Af,B)
 if not Ba then
 Aw(B)
 return
 end
-call('ZREM',Z,'!'..B)
-local Ai,Cq=match(Ba,'^(%d+) %d (.*)$')
-call('HSET',Ag,B,Ai..' 1 '..Cq)
-call('ZADD',T,Ai,B)
-call('PEXPIREAT',T,call('ZREVRANGE',Z,0,0,'WITHSCORES')[2])
+call('ZREM',Aa,'!'..B)
+local Ah,Cq=match(Ba,'^(%d+) %d (.*)$')
+call('HSET',Af,B,Ah..' 1 '..Cq)
+call('ZADD',T,Ah,B)
+call('PEXPIREAT',T,call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2])
 Dt(A)
 end
 local function Fh(C)
-call('ZADD',Z,G+C.At,C.B)
-local Ae=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
-for _,An in ipairs({T,Ag,Z})do
-call('PEXPIREAT',An,Ae)
+call('ZADD',Aa,G+C.At,C.B)
+local Ad=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
+for _,An in ipairs({T,Af,Aa})do
+call('PEXPIREAT',An,Ad)
 end
 end
 local function Fv(C,A,Au)
 local Cc=call('ZRANK',T,C.B)
 if Cc then
 call('PEXPIRE',T,C.At)
-elseif Au>=C.Y and not Bn then
+elseif Au>=C.Z and not Bn then
 return{'full',Au}
 else
 El(C,A)
@@ -695,7 +696,7 @@ local A=Cr(G,B)
 if not A then
 return Cg()
 end
-if A.D and A.D.Af<0 then
+if A.D and A.D.Ae<0 then
 return Cg('a lock without an end')
 end
 local Au=0
@@ -706,7 +707,7 @@ A=Ci(A,G,B)
 Au=call('ZCARD',T)
 end
 if Ak(A,B)then
-local F,H=En(A,B,C.M,G)
+local F,H=En(A,B,C.L,G)
 if Dz then
 Aw(B)
 end
@@ -720,7 +721,7 @@ if Ax=='deadlock'or Ax=='mismatch'then
 Dm(C,A)
 return{Ax,Ep,Eq}
 end
-if Ax=='passes'or Ax=='fits'and(Au==0 or not A.J)then
+if Ax=='passes'or Ax=='fits'and(Au==0 or not A.K)then
 local F=Dk(A)
 if not F then
 return Fa()
@@ -730,7 +731,7 @@ Aw(B)
 end
 return Fq(C,A,F)
 end
-if C.N then
+if C.M then
 return Fv(C,A,Au)
 end
 local Fi=Cl({'refused'},C,A)
@@ -739,7 +740,7 @@ return Fi
 end
 local function Fc(A,B,E)
 if A.D then
-call('DEL',U)
+call('DEL',V)
 return{}
 end
 call('ZREM',Q,B,'~'..B)
@@ -760,13 +761,13 @@ end
 local E=A.D and A.D.E or call('HGET',W,B)
 local _,_,_,_,Es=Ay(E)
 A=Ek(A,B,E)
-local X=Bs(A,Es)
-return X>0 and{'still_held',X}or 1,A
+local Y=Bs(A,Es)
+return Y>0 and{'still_held',Y}or 1,A
 end
 local function Dw(i)
 on(KEYS[i])
 local C=Fk(2+By*(i-1))
-C.N=nil
+C.M=nil
 return C
 end
 local function Fn(i)
@@ -785,18 +786,18 @@ Ci(Bp,G)
 end
 end
 for i=1,#KEYS-1 do
-local Bx,Ah=pcall(Fn,i)
+local Bx,Ag=pcall(Fn,i)
 if not Bx then
-Ah={'error',type(Ah)=='table'and Ah.err or Ah}
+Ag={'error',type(Ag)=='table'and Ag.err or Ag}
 end
-if Ah[1]~='granted'then
-for Aa=i-1,1,-1 do
-if not Dp[Aa]and not pcall(Fu,Aa)then
-Ah={'error','what was granted could not be taken back'}
+if Ag[1]~='granted'then
+for Ab=i-1,1,-1 do
+if not Dp[Ab]and not pcall(Fu,Ab)then
+Ag={'error','what was granted could not be taken back'}
 end
 end
-return{ARGV[1],i,Ah}
+return{ARGV[1],i,Ag}
 end
-Cv[i+2]=Ah
+Cv[i+2]=Ag
 end
 return Cv

@@ -34,28 +34,28 @@ Cs=Bs
 end
 Af=E
 end
-local S,P,U,Z,Ah,An,Ai
+local W,O,V,Z,Ah,An,Ai
 local M,Bk,Bj,Az=320,false,false,false
 local function on(Al)
 M,Bk,Bj,Az=math.max(M,5),false,false,false
-S,P,U,Z=Al,Al..':h',Al..':d',Al..':o'
+W,O,V,Z=Al,Al..':h',Al..':d',Al..':o'
 Ah,An,Ai=Al..':q',Al..':w',Al..':p'
 end
 local function Ci(Ax)
 return{'corrupt',Ax or'a value that is no lock'}
 end
 local function At(F)
-local E,K,V,Q,Ec,H,L,I=
+local E,K,U,P,Ec,H,L,I=
 match(F,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return E,K,V,Ec==''and H or'0',I,tonumber(L),Q
+return E,K,U,Ec==''and H or'0',I,tonumber(L),P
 end
 local Bg=12000
 local function Em()
-local Y=Bn('GETRANGE',S,0,Bg+99)
-if type(Y)~='string'then
-return call('GET',S)
+local R=Bn('GETRANGE',W,0,Bg+99)
+if type(R)~='string'then
+return call('GET',W)
 end
-return(Y~=''or call('EXISTS',S)==1)and Y
+return(R~=''or call('EXISTS',W)==1)and R
 end
 local function Ce(F)
 if not F or#F<=Bg then
@@ -67,25 +67,24 @@ end
 local function Eo(F,L)
 return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
 end
-local function Dx(Y)
-if#Y<=32 then
-local J,O=match(Y,'^%*([spx])(%d*/?%d*)$')
-if J~='p'or match(O,'^%d')then
-return J,O
+local function Dx(R)
+if#R<=32 then
+if R=='*s'or match(R,'^%*[xp]%d+$')or match(R,'^%*p%d+/%d+$')then
+return sub(R,2,2),sub(R,3)
 end
 end
 end
-local function Ek(Y)
-local Be,B,Ap,Dp=match(Y,'^(~?)(%x+)([-+])()')
+local function Ek(R)
+local Be,B,Ap,Dp=match(R,'^(~?)(%x+)([-+])()')
 if not B or#B~=32 then
 return nil
 end
-local F=Ce(sub(Y,Dp))
+local F=Ce(sub(R,Dp))
 local E,K,_,H,I,L=At(F)
 if K~='x'then
 return nil
 end
-local Ag=call('PTTL',S)
+local Ag=call('PTTL',W)
 H=tonumber(H)
 local Bl=L and Ag>L+H
 Ag=Bl and L+H or Ag
@@ -95,31 +94,31 @@ B=B,Be=Be~='',Ap=Ap,F=F,E=E,H=H,I=I,
 Ao=Ao,Av=Ag,Ag=Ao and Ag-H or Ag,Bl=Bl,
 }
 end
-local function Ee(Y)
-if not Y then
+local function Ee(R)
+if not R then
 return{}
 end
-if sub(Y,1,1)~='*'then
-local D=Ek(Y)
-return D and{J='x',O='',D=D,E=D.E}
+if sub(R,1,1)~='*'then
+local D=Ek(R)
+return D and{J='x',Q='',D=D,E=D.E}
 end
-local J,O=Dx(Y)
-return J and{J=J,O=O,E=J=='x'and O or nil}
+local J,Q=Dx(R)
+return J and{J=J,Q=Q,E=J=='x'and Q or nil}
 end
 local function Ak(Co,by)
-local O=call('HINCRBY',Z,Co,by)
-if O<=0 then
+local Q=call('HINCRBY',Z,Co,by)
+if Q<=0 then
 call('HDEL',Z,Co)
 end
 end
 local function Br(A)
-local W,X=match(A.O,'^(%d*)/?(%d*)$')
+local Y,X=match(A.Q,'^(%d*)/?(%d*)$')
 local Bh=tonumber(X~=''and call('HGET',Z,'c'..X)or 0)
-if Bh>0 and Bh==call('HLEN',U)then
-W,Bh=X,0
+if Bh>0 and Bh==call('HLEN',V)then
+Y,Bh=X,0
 end
 X=Bh>0 and X
-return math.min(W,X or W),W,X
+return math.min(Y,X or Y),Y,X
 end
 local function Ds(A,I)
 if I==''then
@@ -131,30 +130,30 @@ end
 return tonumber(call('HGET',Z,'o'..I)or 0)
 end
 local function Dk(F)
-local _,K,V,_,I=At(F)
+local _,K,U,_,I=At(F)
 if I~=''then
 Ak('o'..I,-1)
 if K=='p'then
-Ak('p'..I,-V)
+Ak('p'..I,-U)
 end
 end
 end
 local function Ef(B,F)
-local _,K,V,_,_,_,Q=At(F)
+local _,K,U,_,_,_,P=At(F)
 if K=='p'then
-Ak('used',-V)
-if call('HGET',Z,'c'..Q)then
-Ak('c'..Q,-1)
+Ak('used',-U)
+if call('HGET',Z,'c'..P)then
+Ak('c'..P,-1)
 end
 end
-call('HDEL',U,B)
+call('HDEL',V,B)
 end
 local function Cg()
-call('UNLINK',S,P,U,Z)
+call('UNLINK',W,O,V,Z)
 end
 local function Cl(N)
 local B=sub(N,-32)
-local F=call('HGET',U,B)
+local F=call('HGET',V,B)
 local Au=N==B
 if F then
 local _,_,_,H=At(F)
@@ -167,23 +166,23 @@ end
 end
 end
 local function Bt()
-local Ad=call('ZREVRANGE',P,0,0,'WITHSCORES')[2]
-for _,Al in ipairs({S,P,U,Z})do
+local Ad=call('ZREVRANGE',O,0,0,'WITHSCORES')[2]
+for _,Al in ipairs({W,O,V,Z})do
 call('PEXPIREAT',Al,Ad)
 end
 end
 local function Dv(G)
-local Cj,Ad=false,call('ZREVRANGE',P,0,0,'WITHSCORES')
+local Cj,Ad=false,call('ZREVRANGE',O,0,0,'WITHSCORES')
 while Ad[1]and M>0 do
 local N=Ad[1]
-local _,_,_,H,_,L=At(call('HGET',U,sub(N,-32))or'')
+local _,_,_,H,_,L=At(call('HGET',V,sub(N,-32))or'')
 local T=L and G+L+(#N>32 and H or 0)
 if not T or tonumber(Ad[2])<=T then
 break
 end
-call('PEXPIREAT',S,Ad[2])
-call('ZADD',P,T,N)
-Cj,M,Ad=true,M-3,call('ZREVRANGE',P,0,0,'WITHSCORES')
+call('PEXPIREAT',W,Ad[2])
+call('ZADD',O,T,N)
+Cj,M,Ad=true,M-3,call('ZREVRANGE',O,0,0,'WITHSCORES')
 end
 if Cj then
 Bt()
@@ -197,9 +196,9 @@ Cg()
 return false
 end
 local T=math.max(1,math.ceil(M/3))
-local Am=call('ZRANGEBYSCORE',P,'-inf',G,'LIMIT',0,T)
+local Am=call('ZRANGEBYSCORE',O,'-inf',G,'LIMIT',0,T)
 if Am[1]then
-call('ZREM',P,unpack(Am))
+call('ZREM',O,unpack(Am))
 Bk=#Am==T
 M=M-3*#Am
 end
@@ -211,7 +210,7 @@ end
 local function Ej(G,B)
 local A=Ee(Em())
 if A and A.D and A.D.Bl then
-call('PEXPIRE',S,A.D.Av)
+call('PEXPIRE',W,A.D.Av)
 end
 if A and A.J and not A.D then
 if not Ed(G)then
@@ -219,9 +218,9 @@ return{}
 end
 if Bk and B then
 for _,N in ipairs({B,'~'..B})do
-local Cm=call('ZSCORE',P,N)
+local Cm=call('ZSCORE',O,N)
 if Cm and tonumber(Cm)<=G then
-call('ZREM',P,N)
+call('ZREM',O,N)
 Cl(N)
 end
 end
@@ -233,42 +232,42 @@ local function Ao(A,B)
 if A.D then
 return A.D.Ao and A.D.B==B
 end
-return A.J and call('ZSCORE',P,B)
+return A.J and call('ZSCORE',O,B)
 end
 local function Bu(B,Db,H)
-call('ZADD',P,Db,B)
+call('ZADD',O,Db,B)
 if H>0 then
-call('ZADD',P,Db+H,'~'..B)
+call('ZADD',O,Db+H,'~'..B)
 end
 end
 local function Er(A,B,L,G)
-local Ac=A.D and A.D.F or call('HGET',U,B)
+local Ac=A.D and A.D.F or call('HGET',V,B)
 local F=Eo(Ac,L)
 local E,_,_,H,I=At(F)
 H=tonumber(H)
-call('PEXPIRE',S,L+H)
+call('PEXPIRE',W,L+H)
 if A.D then
 if F~=Ac then
-call('SET',S,B..A.D.Ap..F,'PX',L+H)
+call('SET',W,B..A.D.Ap..F,'PX',L+H)
 end
 return E,I
 end
 if F~=Ac then
-call('HSET',U,B,F)
+call('HSET',V,B,F)
 end
 Bu(B,G+L,H)
 Bt()
 return E,I
 end
 local function Do(G)
-return call('ZRANGEBYSCORE',P,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
+return call('ZRANGEBYSCORE',O,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
 local function Eq(N,G)
 local B=sub(N,-32)
-local Au=call('ZSCORE',P,B)
-local Av=call('ZSCORE',P,'~'..B)or Au
+local Au=call('ZSCORE',O,B)
+local Av=call('ZSCORE',O,'~'..B)or Au
 local A=Au and'holding'or'closed'
-return sub(B,1,8),A,(Au or Av)-G,Av-G,Ce(call('HGET',U,B))
+return sub(B,1,8),A,(Au or Av)-G,Av-G,Ce(call('HGET',V,B))
 end
 local function Di(C,A)
 local K,J=C.K,A.J
@@ -281,27 +280,27 @@ return'passes'
 elseif J=='x'then
 return'deadlock','x',1
 elseif K=='x'then
-local V=call('HGET',Z,'p'..C.I)
-return'deadlock',J,V and V..'/'..Br(A)or 1
+local U=call('HGET',Z,'p'..C.I)
+return'deadlock',J,U and U..'/'..Br(A)or 1
 end
 end
 if K=='x'or J=='x'then
 return'in_the_way'
 end
 if K~=J then
-local W=Do(Cv(Bx()))
-local Cc=match(call('HGET',U,sub(W,-32)),'^%d+ %a (%S+)')
-return'mismatch',J,sub(Cc,1,20)
+local Y=Do(Cv(Bx()))
+local Cc=match(call('HGET',V,sub(Y,-32)),'^%d+ %a (%S+)')
+return'mismatch',J,sub(Cc,1,21)
 end
 if J=='s'then
 return'fits'
 end
-local Q,Dw,W,X=C.Q,Br(A)
-if X and Q~=W and Q~=X then
+local P,Dw,Y,X=C.P,Br(A)
+if X and P~=Y and P~=X then
 return'in_the_way'
 end
 local Cc=call('HGET',Z,'used')or 0
-return Cc+C.V<=math.min(Q,Dw)and'fits'or'in_the_way'
+return Cc+C.U<=math.min(P,Dw)and'fits'or'in_the_way'
 end
 local function Dn(A)
 local E=A.E or Dz()
@@ -311,40 +310,39 @@ local function Es()
 return Ci('the fence counter is not a number that can grow')
 end
 local function Ch()
-if call('ZCARD',P)+call('HLEN',U)+call('HLEN',Z)>0 then
-call('UNLINK',P,U,Z)
+if call('ZCARD',O)+call('HLEN',V)+call('HLEN',Z)>0 then
+call('UNLINK',O,V,Z)
 end
 end
 local function Dj(D,G)
 Ch()
-call('SET',S,'*x'..D.E,'PX',D.Av)
-call('HSET',U,D.B,D.F)
+call('SET',W,'*x'..D.E,'PX',D.Av)
+call('HSET',V,D.B,D.F)
 Bu(D.B,G+D.Ag,D.H)
 Ak('o'..D.I,1)
 end
 local function Dm(C,E)
 local L,H,F=C.L,C.H,E..' '..C.F
-call('SET',S,C.B..C.Ap..F,'PX',L+H)
+call('SET',W,C.B..C.Ap..F,'PX',L+H)
 local D={
 B=C.B,Be=false,Ap=C.Ap,F=F,E=E,H=H,
 I=C.I,Ao=true,Av=L+H,Ag=L,
 }
-return{J='x',O='',D=D,E=E}
+return{J='x',Q='',D=D,E=E}
 end
-local function Eb(Q,A)
-local _,W,X=Br(A)
-if Q~=W then
-X=Q
+local function Eb(P,A)
+local _,Y,X=Br(A)
+if P~=Y then
+X=P
 end
-local O=X and W..'/'..X or W
-if O~=A.O then
-call('SET',S,'*p'..O,'PX',call('PTTL',S))
-call('HDEL',Z,'c'..W)
+local Q=X and Y..'/'..X or Y
+if Q~=A.Q then
+call('SET',W,'*p'..Q,'KEEPTTL')
 end
-if Q~=W then
-Ak('c'..Q,1)
+if P~=Y then
+Ak('c'..P,1)
 end
-return O
+return Q
 end
 local function Dl(C,A,E,G)
 local B,I=C.B,C.I
@@ -358,27 +356,27 @@ if A.D then
 Dj(A.D,G)
 elseif not A.J then
 Ch()
-call('SET',S,'*'..C.K..C.Q,'PX',C.L+C.H)
+call('SET',W,'*'..C.K..C.P,'PX',C.L+C.H)
 end
-local O=C.Q
+local Q=C.P
 if A.J=='p'then
-O=Eb(O,A)
+Q=Eb(Q,A)
 end
 Bu(B,G+C.L,C.H)
-call('HSET',U,B,E..' '..C.F)
+call('HSET',V,B,E..' '..C.F)
 if C.K=='p'then
-Ak('used',C.V)
+Ak('used',C.U)
 end
 if I~=''then
 Ak('o'..I,1)
 if C.K=='p'then
-Ak('p'..I,C.V)
+Ak('p'..I,C.U)
 end
 end
 if C.K=='x'then
-return{J='x',O=E,E=E}
+return{J='x',Q=E,E=E}
 end
-return{J=C.K,O=O}
+return{J=C.K,Q=Q}
 end
 local function Bz(B)
 if call('ZREM',Ai,B,'!'..B)==0 then
@@ -415,24 +413,27 @@ end
 return true
 end
 local function Eg(B,Bo)
-local Ar,Bq,R,Bd,Ca,By,F=match(
+local Ar,Bq,S,Bd,Ca,By,F=match(
 Bo or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not R then
+if not S then
 return nil
 end
-local K,V,H,I,Eh=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
-local En,Q=match(V,'^(%d+)/?(%d*)$')
+local K,U,H,I,Eh=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+if not U then
+return nil
+end
+local En,P=match(U,'^(%d+)/?(%d*)$')
 local Ck=H~='0'
 return{
-B=B,K=K,By=By=='1',V=En,Q=Q,I=I,
-F=string.format('%s %s %s%s/%s %s ',K,V,Ck and'!'or'',H,Bd,I)..Eh,
-L=tonumber(Bd),H=0,Ap=Ck and'+'or'-',R=R,Ar=tonumber(Ar),
+B=B,K=K,By=By=='1',U=En,P=P,I=I,
+F=string.format('%s %s %s%s/%s %s ',K,U,Ck and'!'or'',H,Bd,I)..Eh,
+L=tonumber(Bd),H=0,Ap=Ck and'+'or'-',S=S,Ar=tonumber(Ar),
 Ca=tonumber(Ca),Bq=Bq=='1',
 }
 end
-local function Bi(R,Ax)
-local Aw=Bn('PUBLISH',R,Ax)
+local function Bi(S,Ax)
+local Aw=Bn('PUBLISH',S,Ax)
 return type(Aw)~='number'or Aw>0
 end
 local function Cr(B)
@@ -443,17 +444,17 @@ local Bm,Bc=8,nil
 for _,B in ipairs(call('ZRANGE',Ah,0,Bm))do
 if B~=Ae and Bm>0 then
 Bm=Bm-1
-local R=Cr(B)
-if R and Bi(R,Ax..B)then
-Bc=R
+local S=Cr(B)
+if S and Bi(S,Ax..B)then
+Bc=S
 break
 end
 end
 end
 local Af=call('ZREVRANGE',Ah,0,0)[1]
-local R=Af and Af~=Ae and Cr(Af)
-if R and R~=Bc then
-Bi(R,Ax..Af)
+local S=Af and Af~=Ae and Cr(Af)
+if S and S~=Bc then
+Bi(S,Ax..Af)
 end
 end
 local function Dg(Ae,G,Ac)
@@ -463,11 +464,11 @@ return
 end
 local Dc=0
 for _,B in ipairs(call('ZRANGE',Ah,0,319))do
-local Ar,R=match(call('HGET',An,B)or'','^(%d+) %d (%S+)')
-if R then
+local Ar,S=match(call('HGET',An,B)or'','^(%d+) %d (%S+)')
+if S then
 Dc=Ar
 if B~=Ae then
-Bi(R,'!'..B)
+Bi(S,'!'..B)
 end
 end
 end
@@ -534,7 +535,7 @@ end
 local Aw=Aa==Ae
 local Dt=C.Ar<=As and Aq
 if not Aw and not(Dt and Aq-C.Ca<Ay)then
-Aw=Bi(C.R,Aa)or C.Bq
+Aw=Bi(C.S,Aa)or C.Bq
 end
 if not Aw then
 M,Bb=M-1-Bw,Bb+1
@@ -583,7 +584,7 @@ if not A.J then
 return Aj,1
 end
 local De='('..string.format('%.0f',G)
-local Cu=call('ZRANGEBYSCORE',P,De,'+inf','LIMIT',0,2*T+1)
+local Cu=call('ZRANGEBYSCORE',O,De,'+inf','LIMIT',0,2*T+1)
 for _,N in ipairs(Cu)do
 if#N==32 and#Aj<T then
 Aj[#Aj+1]=N
@@ -604,7 +605,7 @@ return{ARGV[1],Ci()}
 end
 local Cq=0
 if A.J then
-Cq=A.D and 1 or call('HLEN',U)
+Cq=A.D and 1 or call('HLEN',V)
 local Bc=Dr(A,G)
 if Bc[1]then
 Bn('PUBLISH',ARGV[2],Dy('taken',Bc))

@@ -34,28 +34,28 @@ Dn=Ce
 end
 Ai=F
 end
-local U,Q,W,Ac,T,Af,Z
-local N,Bn,Bm,Bi=320,false,false,false
+local V,Q,W,Ag,T,Ae,Aa
+local M,Bn,Bm,Bi=320,false,false,false
 local function on(Am)
-N,Bn,Bm,Bi=math.max(N,5),false,false,false
-U,Q,W,Ac=Am,Am..':h',Am..':d',Am..':o'
-T,Af,Z=Am..':q',Am..':w',Am..':p'
+M,Bn,Bm,Bi=math.max(M,5),false,false,false
+V,Q,W,Ag=Am,Am..':h',Am..':d',Am..':o'
+T,Ae,Aa=Am..':q',Am..':w',Am..':p'
 end
 local function Bo(Be)
 return{'corrupt',Be or'a value that is no lock'}
 end
 local function Aw(E)
-local F,K,S,P,Fa,I,M,H=
+local F,J,R,P,Fa,I,L,H=
 match(E,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return F,K,S,Fa==''and I or'0',H,tonumber(M),P
+return F,J,R,Fa==''and I or'0',H,tonumber(L),P
 end
 local Bs=12000
 local function Fk()
-local Ab=Cp('GETRANGE',U,0,Bs+99)
-if type(Ab)~='string'then
-return call('GET',U)
+local U=Cp('GETRANGE',V,0,Bs+99)
+if type(U)~='string'then
+return call('GET',V)
 end
-return(Ab~=''or call('EXISTS',U)==1)and Ab
+return(U~=''or call('EXISTS',V)==1)and U
 end
 local function Cu(E)
 if not E or#E<=Bs then
@@ -64,62 +64,61 @@ end
 local Bw=match(sub(E,1,Bs),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
 return(Bw or'')..'{"cut":"longer than '..Bs..' bytes"}'
 end
-local function Fn(E,M)
-return(string.gsub(E,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
+local function Fn(E,L)
+return(string.gsub(E,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
 end
-local function Eu(Ab)
-if#Ab<=32 then
-local J,L=match(Ab,'^%*([spx])(%d*/?%d*)$')
-if J~='p'or match(L,'^%d')then
-return J,L
-end
+local function Eu(U)
+if#U<=32 then
+if U=='*s'or match(U,'^%*[xp]%d+$')or match(U,'^%*p%d+/%d+$')then
+return sub(U,2,2),sub(U,3)
 end
 end
-local function Fj(Ab)
-local Bf,B,Ao,El=match(Ab,'^(~?)(%x+)([-+])()')
+end
+local function Fj(U)
+local Bf,B,Ao,El=match(U,'^(~?)(%x+)([-+])()')
 if not B or#B~=32 then
 return nil
 end
-local E=Cu(sub(Ab,El))
-local F,K,_,I,H,M=Aw(E)
-if K~='x'then
+local E=Cu(sub(U,El))
+local F,J,_,I,H,L=Aw(E)
+if J~='x'then
 return nil
 end
-local X=call('PTTL',U)
+local Y=call('PTTL',V)
 I=tonumber(I)
-local Bx=M and X>M+I
-X=Bx and M+I or X
-local Al=Bf==''and X>I
+local Bx=L and Y>L+I
+Y=Bx and L+I or Y
+local Al=Bf==''and Y>I
 return{
 B=B,Bf=Bf~='',Ao=Ao,E=E,F=F,I=I,H=H,
-Al=Al,Ae=X,X=Al and X-I or X,Bx=Bx,
+Al=Al,Ad=Y,Y=Al and Y-I or Y,Bx=Bx,
 }
 end
-local function Fd(Ab)
-if not Ab then
+local function Fd(U)
+if not U then
 return{}
 end
-if sub(Ab,1,1)~='*'then
-local D=Fj(Ab)
-return D and{J='x',L='',D=D,F=D.F}
+if sub(U,1,1)~='*'then
+local D=Fj(U)
+return D and{K='x',O='',D=D,F=D.F}
 end
-local J,L=Eu(Ab)
-return J and{J=J,L=L,F=J=='x'and L or nil}
+local K,O=Eu(U)
+return K and{K=K,O=O,F=K=='x'and O or nil}
 end
 local function Ap(Bq,by)
-local L=call('HINCRBY',Ac,Bq,by)
-if L<=0 then
-call('HDEL',Ac,Bq)
+local O=call('HINCRBY',Ag,Bq,by)
+if O<=0 then
+call('HDEL',Ag,Bq)
 end
 end
 local function Cd(A)
-local V,Aa=match(A.L,'^(%d*)/?(%d*)$')
-local Bu=tonumber(Aa~=''and call('HGET',Ac,'c'..Aa)or 0)
+local X,Ab=match(A.O,'^(%d*)/?(%d*)$')
+local Bu=tonumber(Ab~=''and call('HGET',Ag,'c'..Ab)or 0)
 if Bu>0 and Bu==call('HLEN',W)then
-V,Bu=Aa,0
+X,Bu=Ab,0
 end
-Aa=Bu>0 and Aa
-return math.min(V,Aa or V),V,Aa
+Ab=Bu>0 and Ab
+return math.min(X,Ab or X),X,Ab
 end
 local function Br(A,H)
 if H==''then
@@ -128,34 +127,34 @@ end
 if A.D then
 return A.D.Al and A.D.H==H and 1 or 0
 end
-return tonumber(call('HGET',Ac,'o'..H)or 0)
+return tonumber(call('HGET',Ag,'o'..H)or 0)
 end
 local function Db(E)
-local _,K,S,_,H=Aw(E)
+local _,J,R,_,H=Aw(E)
 if H~=''then
 Ap('o'..H,-1)
-if K=='p'then
-Ap('p'..H,-S)
+if J=='p'then
+Ap('p'..H,-R)
 end
 end
 end
 local function Ds(B,E)
-local _,K,S,_,_,_,P=Aw(E)
-if K=='p'then
-Ap('used',-S)
-if call('HGET',Ac,'c'..P)then
+local _,J,R,_,_,_,P=Aw(E)
+if J=='p'then
+Ap('used',-R)
+if call('HGET',Ag,'c'..P)then
 Ap('c'..P,-1)
 end
 end
 call('HDEL',W,B)
 end
 local function Cx()
-call('UNLINK',U,Q,W,Ac)
+call('UNLINK',V,Q,W,Ag)
 end
-local function Dc(R)
-local B=sub(R,-32)
+local function Dc(S)
+local B=sub(S,-32)
 local E=call('HGET',W,B)
-local Bb=R==B
+local Bb=S==B
 if E then
 local _,_,_,I=Aw(E)
 if Bb then
@@ -167,62 +166,62 @@ end
 end
 end
 local function Bh()
-local Ad=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
-for _,Am in ipairs({U,Q,W,Ac})do
-call('PEXPIREAT',Am,Ad)
+local Ac=call('ZREVRANGE',Q,0,0,'WITHSCORES')[2]
+for _,Am in ipairs({V,Q,W,Ag})do
+call('PEXPIREAT',Am,Ac)
 end
 end
 local function Es(G)
-local Cz,Ad=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
-while Ad[1]and N>0 do
-local R=Ad[1]
-local _,_,_,I,_,M=Aw(call('HGET',W,sub(R,-32))or'')
-local Y=M and G+M+(#R>32 and I or 0)
-if not Y or tonumber(Ad[2])<=Y then
+local Cz,Ac=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+while Ac[1]and M>0 do
+local S=Ac[1]
+local _,_,_,I,_,L=Aw(call('HGET',W,sub(S,-32))or'')
+local Z=L and G+L+(#S>32 and I or 0)
+if not Z or tonumber(Ac[2])<=Z then
 break
 end
-call('PEXPIREAT',U,Ad[2])
-call('ZADD',Q,Y,R)
-Cz,N,Ad=true,N-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+call('PEXPIREAT',V,Ac[2])
+call('ZADD',Q,Z,S)
+Cz,M,Ac=true,M-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
 end
 if Cz then
 Bh()
 end
-return Ad[2]
+return Ac[2]
 end
 local function Fc(G)
-local Ad=Es(G)
-if not Ad or tonumber(Ad)<=G then
+local Ac=Es(G)
+if not Ac or tonumber(Ac)<=G then
 Cx()
 return false
 end
-local Y=math.max(1,math.ceil(N/3))
-local Aq=call('ZRANGEBYSCORE',Q,'-inf',G,'LIMIT',0,Y)
+local Z=math.max(1,math.ceil(M/3))
+local Aq=call('ZRANGEBYSCORE',Q,'-inf',G,'LIMIT',0,Z)
 if Aq[1]then
 call('ZREM',Q,unpack(Aq))
-Bn=#Aq==Y
-N=N-3*#Aq
+Bn=#Aq==Z
+M=M-3*#Aq
 end
-for _,R in ipairs(Aq)do
-Dc(R)
+for _,S in ipairs(Aq)do
+Dc(S)
 end
 return true
 end
 local function Du(G,B)
 local A=Fd(Fk())
 if A and A.D and A.D.Bx then
-call('PEXPIRE',U,A.D.Ae)
+call('PEXPIRE',V,A.D.Ad)
 end
-if A and A.J and not A.D then
+if A and A.K and not A.D then
 if not Fc(G)then
 return{}
 end
 if Bn and B then
-for _,R in ipairs({B,'~'..B})do
-local Dd=call('ZSCORE',Q,R)
+for _,S in ipairs({B,'~'..B})do
+local Dd=call('ZSCORE',Q,S)
 if Dd and tonumber(Dd)<=G then
-call('ZREM',Q,R)
-Dc(R)
+call('ZREM',Q,S)
+Dc(S)
 end
 end
 end
@@ -233,7 +232,7 @@ local function Al(A,B)
 if A.D then
 return A.D.Al and A.D.B==B
 end
-return A.J and call('ZSCORE',Q,B)
+return A.K and call('ZSCORE',Q,B)
 end
 local function Ch(B,Ea,I)
 call('ZADD',Q,Ea,B)
@@ -241,67 +240,67 @@ if I>0 then
 call('ZADD',Q,Ea+I,'~'..B)
 end
 end
-local function Ek(A,B,M,G)
+local function Ek(A,B,L,G)
 local Ak=A.D and A.D.E or call('HGET',W,B)
-local E=Fn(Ak,M)
+local E=Fn(Ak,L)
 local F,_,_,I,H=Aw(E)
 I=tonumber(I)
-call('PEXPIRE',U,M+I)
+call('PEXPIRE',V,L+I)
 if A.D then
 if E~=Ak then
-call('SET',U,B..A.D.Ao..E,'PX',M+I)
+call('SET',V,B..A.D.Ao..E,'PX',L+I)
 end
 return F,H
 end
 if E~=Ak then
 call('HSET',W,B,E)
 end
-Ch(B,G+M,I)
+Ch(B,G+L,I)
 Bh()
 return F,H
 end
 local function Di(G)
 return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Eh(R,G)
-local B=sub(R,-32)
+local function Eh(S,G)
+local B=sub(S,-32)
 local Bb=call('ZSCORE',Q,B)
-local Ae=call('ZSCORE',Q,'~'..B)or Bb
+local Ad=call('ZSCORE',Q,'~'..B)or Bb
 local A=Bb and'holding'or'closed'
-return sub(B,1,8),A,(Bb or Ae)-G,Ae-G,Cu(call('HGET',W,B))
+return sub(B,1,8),A,(Bb or Ad)-G,Ad-G,Cu(call('HGET',W,B))
 end
 local function Cw(C,A)
-local K,J=C.K,A.J
-if not J then
+local J,K=C.J,A.K
+if not K then
 return'fits'
 end
 if not Bn and Br(A,C.H)>0 then
-if J=='x'and K=='x'and C.Ar or J=='s'and K=='s'then
+if K=='x'and J=='x'and C.Ar or K=='s'and J=='s'then
 return'passes'
-elseif J=='x'then
-return'deadlock','x',1
 elseif K=='x'then
-local S=call('HGET',Ac,'p'..C.H)
-return'deadlock',J,S and S..'/'..Cd(A)or 1
+return'deadlock','x',1
+elseif J=='x'then
+local R=call('HGET',Ag,'p'..C.H)
+return'deadlock',K,R and R..'/'..Cd(A)or 1
 end
 end
-if K=='x'or J=='x'then
+if J=='x'or K=='x'then
 return'in_the_way'
 end
-if K~=J then
-local V=Di(Dq(Bt()))
-local Cq=match(call('HGET',W,sub(V,-32)),'^%d+ %a (%S+)')
-return'mismatch',J,sub(Cq,1,20)
+if J~=K then
+local X=Di(Dq(Bt()))
+local Cq=match(call('HGET',W,sub(X,-32)),'^%d+ %a (%S+)')
+return'mismatch',K,sub(Cq,1,21)
 end
-if J=='s'then
+if K=='s'then
 return'fits'
 end
-local P,Et,V,Aa=C.P,Cd(A)
-if Aa and P~=V and P~=Aa then
+local P,Et,X,Ab=C.P,Cd(A)
+if Ab and P~=X and P~=Ab then
 return'in_the_way'
 end
-local Cq=call('HGET',Ac,'used')or 0
-return Cq+C.S<=math.min(P,Et)and'fits'or'in_the_way'
+local Cq=call('HGET',Ag,'used')or 0
+return Cq+C.R<=math.min(P,Et)and'fits'or'in_the_way'
 end
 local function Dh(A)
 local F=A.F or Ev()
@@ -311,177 +310,179 @@ local function Ex()
 return Bo('the fence counter is not a number that can grow')
 end
 local function Cy()
-if call('ZCARD',Q)+call('HLEN',W)+call('HLEN',Ac)>0 then
-call('UNLINK',Q,W,Ac)
+if call('ZCARD',Q)+call('HLEN',W)+call('HLEN',Ag)>0 then
+call('UNLINK',Q,W,Ag)
 end
 end
 local function Eg(D,G)
 Cy()
-call('SET',U,'*x'..D.F,'PX',D.Ae)
+call('SET',V,'*x'..D.F,'PX',D.Ad)
 call('HSET',W,D.B,D.E)
-Ch(D.B,G+D.X,D.I)
+Ch(D.B,G+D.Y,D.I)
 Ap('o'..D.H,1)
 end
 local function Ej(C,F)
-local M,I,E=C.M,C.I,F..' '..C.E
-call('SET',U,C.B..C.Ao..E,'PX',M+I)
+local L,I,E=C.L,C.I,F..' '..C.E
+call('SET',V,C.B..C.Ao..E,'PX',L+I)
 local D={
 B=C.B,Bf=false,Ao=C.Ao,E=E,F=F,I=I,
-H=C.H,Al=true,Ae=M+I,X=M,
+H=C.H,Al=true,Ad=L+I,Y=L,
 }
-return{J='x',L='',D=D,F=F}
+return{K='x',O='',D=D,F=F}
 end
 local function Ey(P,A)
-local _,V,Aa=Cd(A)
-if P~=V then
-Aa=P
+local _,X,Ab=Cd(A)
+if P~=X then
+Ab=P
 end
-local L=Aa and V..'/'..Aa or V
-if L~=A.L then
-call('SET',U,'*p'..L,'PX',call('PTTL',U))
-call('HDEL',Ac,'c'..V)
+local O=Ab and X..'/'..Ab or X
+if O~=A.O then
+call('SET',V,'*p'..O,'KEEPTTL')
 end
-if P~=V then
+if P~=X then
 Ap('c'..P,1)
 end
-return L
+return O
 end
 local function Df(C,A,F,G)
 local B,H=C.B,C.H
 if F~=A.F then
 Er(tonumber(F))
 end
-if not A.J and C.K=='x'then
+if not A.K and C.J=='x'then
 return Ej(C,F)
 end
 if A.D then
 Eg(A.D,G)
-elseif not A.J then
+elseif not A.K then
 Cy()
-call('SET',U,'*'..C.K..C.P,'PX',C.M+C.I)
+call('SET',V,'*'..C.J..C.P,'PX',C.L+C.I)
 end
-local L=C.P
-if A.J=='p'then
-L=Ey(L,A)
+local O=C.P
+if A.K=='p'then
+O=Ey(O,A)
 end
-Ch(B,G+C.M,C.I)
+Ch(B,G+C.L,C.I)
 call('HSET',W,B,F..' '..C.E)
-if C.K=='p'then
-Ap('used',C.S)
+if C.J=='p'then
+Ap('used',C.R)
 end
 if H~=''then
 Ap('o'..H,1)
-if C.K=='p'then
-Ap('p'..H,C.S)
+if C.J=='p'then
+Ap('p'..H,C.R)
 end
 end
-if C.K=='x'then
-return{J='x',L=F,F=F}
+if C.J=='x'then
+return{K='x',O=F,F=F}
 end
-return{J=C.K,L=L}
+return{K=C.J,O=O}
 end
 local function Au(B)
-if call('ZREM',Z,B,'!'..B)==0 then
+if call('ZREM',Aa,B,'!'..B)==0 then
 return false
 end
-call('HDEL',Af,B)
+call('HDEL',Ae,B)
 return call('ZREM',T,B)==1
 end
 local function Dx()
-return match(call('HGET',Af,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+return match(call('HGET',Ae,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
 local function Cs(G)
-if call('EXISTS',Z)==0 then
+if call('EXISTS',Aa)==0 then
 return false
 end
-local Y=math.max(1,N)
-local Aq=call('ZRANGEBYSCORE',Z,'-inf',G,'LIMIT',0,Y)
-Bm=#Aq==Y
-N=N-#Aq
-for _,R in ipairs(Aq)do
-local B=match(R,'^!(.*)')
+local Z=math.max(1,M)
+local Aq=call('ZRANGEBYSCORE',Aa,'-inf',G,'LIMIT',0,Z)
+Bm=#Aq==Z
+M=M-#Aq
+for _,S in ipairs(Aq)do
+local B=match(S,'^!(.*)')
 if not B then
-Au(R)
+Au(S)
 else
-local Ax=call('ZSCORE',Z,B)
+local Ax=call('ZSCORE',Aa,B)
 if Ax and tonumber(Ax)>G then
-local At=match(call('HGET',Af,B)or'','^%d+ %d %S+ (%d+)')
-local Ct=At and call('ZSCORE',Z,R)-At
+local At=match(call('HGET',Ae,B)or'','^%d+ %d %S+ (%d+)')
+local Ct=At and call('ZSCORE',Aa,S)-At
 Bi=Bi or Ct and Ct>=tonumber((Dx()))
 end
-call('ZREM',Z,R)
+call('ZREM',Aa,S)
 end
 end
 return true
 end
 local function Fh(B,Ay)
-local Ag,Cc,O,At,As,Ar,E=match(
+local Af,Cc,N,At,As,Ar,E=match(
 Ay or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not O then
+if not N then
 return nil
 end
-local K,S,I,H,Cn=match(E,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
-local Fm,P=match(S,'^(%d+)/?(%d*)$')
+local J,R,I,H,Cn=match(E,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+if not R then
+return nil
+end
+local Fm,P=match(R,'^(%d+)/?(%d*)$')
 local Da=I~='0'
 return{
-B=B,K=K,Ar=Ar=='1',S=Fm,P=P,H=H,
-E=string.format('%s %s %s%s/%s %s ',K,S,Da and'!'or'',I,At,H)..Cn,
-M=tonumber(At),I=0,Ao=Da and'+'or'-',O=O,Ag=tonumber(Ag),
+B=B,J=J,Ar=Ar=='1',R=Fm,P=P,H=H,
+E=string.format('%s %s %s%s/%s %s ',J,R,Da and'!'or'',I,At,H)..Cn,
+L=tonumber(At),I=0,Ao=Da and'+'or'-',N=N,Af=tonumber(Af),
 As=tonumber(As),Cc=Cc=='1',
 }
 end
-local function Bv(O,Be)
-local Bc=Cp('PUBLISH',O,Be)
+local function Bv(N,Be)
+local Bc=Cp('PUBLISH',N,Be)
 return type(Bc)~='number'or Bc>0
 end
 local function Dm(B)
-return match(call('HGET',Af,B)or'','^%d+ %d (%S+)')
+return match(call('HGET',Ae,B)or'','^%d+ %d (%S+)')
 end
 local function Dw(An,Be)
 local By,Bd=8,nil
 for _,B in ipairs(call('ZRANGE',T,0,By))do
 if B~=An and By>0 then
 By=By-1
-local O=Dm(B)
-if O and Bv(O,Be..B)then
-Bd=O
+local N=Dm(B)
+if N and Bv(N,Be..B)then
+Bd=N
 break
 end
 end
 end
 local Ai=call('ZREVRANGE',T,0,0)[1]
-local O=Ai and Ai~=An and Dm(Ai)
-if O and O~=Bd then
-Bv(O,Be..Ai)
+local N=Ai and Ai~=An and Dm(Ai)
+if N and N~=Bd then
+Bv(N,Be..Ai)
 end
 end
 local function Ec(An,G,Ak)
-local Do=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
+local Do=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
 if not Do then
 return
 end
 local Eb=0
 for _,B in ipairs(call('ZRANGE',T,0,319))do
-local Ag,O=match(call('HGET',Af,B)or'','^(%d+) %d (%S+)')
-if O then
-Eb=Ag
+local Af,N=match(call('HGET',Ae,B)or'','^(%d+) %d (%S+)')
+if N then
+Eb=Af
 if B~=An then
-Bv(O,'!'..B)
+Bv(N,'!'..B)
 end
 end
 end
-call('HSET',Af,'?',string.format('%.0f %s %s',G,Eb,Ak))
-call('PEXPIREAT',Af,Do)
+call('HSET',Ae,'?',string.format('%.0f %s %s',G,Eb,Ak))
+call('PEXPIREAT',Ae,Do)
 end
 local function Cf(A,G,An)
 local Cv,Dt,Co,Ck=Bi,false,false,false
 local Fi,Ed,Bg,Ba=Dx()
 if Cv then
-N=math.max(5,N-260)
+M=math.max(5,M-260)
 Bi,Bg,Ba=false,Fi,Ed
 end
-N=math.max(5,N)
+M=math.max(5,M)
 local Ak=Bg..' '..Ba
 Bg,Ba=tonumber(Bg),tonumber(Ba)
 local Bj,at,Dv,Bk,Aj={},0,0,0,{}
@@ -495,24 +496,24 @@ if Aj[1]then
 call('ZREM',T,unpack(Aj))
 Aj={}
 end
-local Y=math.min(math.max(Bk,1),64)
-Bj=call('ZRANGE',T,0,Y)
+local Z=math.min(math.max(Bk,1),64)
+Bj=call('ZRANGE',T,0,Z)
 if not Bj[1]then
 break
 end
-Dv,at=math.min(#Bj,Y),1
+Dv,at=math.min(#Bj,Z),1
 end
 local Ah,Ew=Bj[at],Bj[at+1]
-local Ay=call('HGET',Af,Ah)
+local Ay=call('HGET',Ae,Ah)
 local C=Fh(Ah,Ay)
 local Cl=math.floor(#(Ay or'')/256)
-local Ax=C and(Bm or C.Ag<=Ba)and call('ZSCORE',Z,Ah)
+local Ax=C and(Bm or C.Af<=Ba)and call('ZSCORE',Aa,Ah)
 if not C or Bm and Ax and tonumber(Ax)<=G then
-if N<=0 then
+if M<=0 then
 Ck=true
 break
 end
-N=N-1-Cl
+M=M-1-Cl
 Aj[#Aj+1]=Ah
 Au(Ah)
 else
@@ -522,7 +523,7 @@ local F=(Av=='fits'or Av=='passes')and Dh(A)
 if not F then
 break
 end
-if N<=0 then
+if M<=0 then
 Ck=true
 break
 end
@@ -532,14 +533,14 @@ else
 Aj[#Aj+1]=Ah
 end
 local Bc=Ah==An
-local Eo=C.Ag<=Ba and Ax
+local Eo=C.Af<=Ba and Ax
 if not Bc and not(Eo and Ax-C.As<Bg)then
-Bc=Bv(C.O,Ah)or C.Cc
+Bc=Bv(C.N,Ah)or C.Cc
 end
 if not Bc then
-N,Bk=N-1-Cl,Bk+1
+M,Bk=M-1-Cl,Bk+1
 else
-N,Bk=N-5-Cl,0
+M,Bk=M-5-Cl,0
 if Aj[1]then
 call('ZREM',T,unpack(Aj))
 Aj={}
@@ -547,7 +548,7 @@ end
 if Ah==An then
 Au(Ah)
 else
-call('ZADD',Z,G+C.M,'!'..Ah)
+call('ZADD',Aa,G+C.L,'!'..Ah)
 Co=true
 end
 if Ew or Co then
@@ -574,19 +575,19 @@ end
 return A
 end
 local G=Dq(Bt())
-local function Fg(V)
-local Bw,Bl=ARGV[V],V
+local function Fg(X)
+local Bw,Bl=ARGV[X],X
 while ARGV[Bl+1]==''do
 Bl=Bl-4
 end
-local Ae,E,Fo=unpack(ARGV,Bl+1,Bl+3)
-local K,S,P,I,H=match(E,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
-local Ar,O,At,As,Y,Cm=
+local Ad,E,Fo=unpack(ARGV,Bl+1,Bl+3)
+local J,R,P,I,H=match(E,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local Ar,N,At,As,Z,Cm=
 match(Fo,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-B=sub(Bw,1,32),K=K,Ar=Ar=='1',S=S,P=P,
-M=Ae-I,I=tonumber(I),H=H,E=E,Ao=sub(Bw,33),
-O=O~=''and O,At=At,As=tonumber(As),Y=tonumber(Y),
+B=sub(Bw,1,32),J=J,Ar=Ar=='1',R=R,P=P,
+L=Ad-I,I=tonumber(I),H=H,E=E,Ao=sub(Bw,33),
+N=N~=''and N,At=At,As=tonumber(As),Z=tonumber(Z),
 Cm=tonumber(Cm),
 }
 end
@@ -597,23 +598,23 @@ local function Ee(A,B)
 if A.D then
 return A.D.B==B
 end
-return A.J and call('HGET',W,B)
+return A.K and call('HGET',W,B)
 end
 local function Ci(Ca,C,A,Eq)
 local D,Bd=A.D,nil
 if D then
 local Cg=D.Al and'holding'or'closed'
-Bd={sub(D.B,1,8),Cg,D.X,D.Ae,D.E}
+Bd={sub(D.B,1,8),Cg,D.Y,D.Ad,D.E}
 else
-local S=C.K=='p'and A.J=='p'
-local R=Eq and'~'..C.B
-or S and Di(G)
+local R=C.J=='p'and A.K=='p'
+local S=Eq and'~'..C.B
+or R and Di(G)
 or call('ZREVRANGE',Q,0,0)[1]
-local Fb,Cg,X,Ae,E=Eh(R,G)
-if S and Bn then
-Ae=0
+local Fb,Cg,Y,Ad,E=Eh(S,G)
+if R and Bn then
+Ad=0
 end
-Bd={Fb,Cg,X,Ae,E}
+Bd={Fb,Cg,Y,Ad,E}
 end
 for _,Bq in ipairs(Bd)do
 Ca[#Ca+1]=Bq
@@ -627,52 +628,52 @@ end
 end
 local function Dp(A)
 if A.D and A.D.Ao=='-'and not A.D.Bf then
-call('SETRANGE',U,32,'+')
+call('SETRANGE',V,32,'+')
 end
 end
 local Cj=0
 local function De(C,A)
 local Ai=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]or 0
-local L=C.Cm
-if not L then
+local O=C.Cm
+if not O then
 Cj=math.max(Ai+1,Cj+1,Bt())
-L=Cj
+O=Cj
 end
-local Ag=string.format('%.0f',L)
-call('ZADD',T,Ag,C.B)
+local Af=string.format('%.0f',O)
+call('ZADD',T,Af,C.B)
 local Ar=C.Ar and'1'or'0'
-local Fq={Ag,'0',C.O,C.At,C.As,Ar,C.E}
-call('HSET',Af,C.B,table.concat(Fq,' '))
+local Fq={Af,'0',C.N,C.At,C.As,Ar,C.E}
+call('HSET',Ae,C.B,table.concat(Fq,' '))
 Dp(A)
 end
 local function Ef(B,A)
-if call('ZSCORE',T,B)or not call('ZSCORE',Z,B)or Al(A,B)then
+if call('ZSCORE',T,B)or not call('ZSCORE',Aa,B)or Al(A,B)then
 return
 end
-local Ay=call('HGET',Af,B)
+local Ay=call('HGET',Ae,B)
 if not Ay then
 Au(B)
 return
 end
-call('ZREM',Z,'!'..B)
-local Ag,Cn=match(Ay,'^(%d+) %d (.*)$')
-call('HSET',Af,B,Ag..' 1 '..Cn)
-call('ZADD',T,Ag,B)
-call('PEXPIREAT',T,call('ZREVRANGE',Z,0,0,'WITHSCORES')[2])
+call('ZREM',Aa,'!'..B)
+local Af,Cn=match(Ay,'^(%d+) %d (.*)$')
+call('HSET',Ae,B,Af..' 1 '..Cn)
+call('ZADD',T,Af,B)
+call('PEXPIREAT',T,call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2])
 Dp(A)
 end
 local function Dr(C)
-call('ZADD',Z,G+C.As,C.B)
-local Ad=call('ZREVRANGE',Z,0,0,'WITHSCORES')[2]
-for _,Am in ipairs({T,Af,Z})do
-call('PEXPIREAT',Am,Ad)
+call('ZADD',Aa,G+C.As,C.B)
+local Ac=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
+for _,Am in ipairs({T,Ae,Aa})do
+call('PEXPIREAT',Am,Ac)
 end
 end
 local function Fp(C,A,Az)
 local Bz=call('ZRANK',T,C.B)
 if Bz then
 call('PEXPIRE',T,C.As)
-elseif Az>=C.Y and not Bm then
+elseif Az>=C.Z and not Bm then
 return{'full',Az}
 else
 De(C,A)
@@ -694,7 +695,7 @@ local A=Du(G,B)
 if not A then
 return Bo()
 end
-if A.D and A.D.Ae<0 then
+if A.D and A.D.Ad<0 then
 return Bo('a lock without an end')
 end
 local Az=0
@@ -705,7 +706,7 @@ A=Cf(A,G,B)
 Az=call('ZCARD',T)
 end
 if Al(A,B)then
-local F,H=Ek(A,B,C.M,G)
+local F,H=Ek(A,B,C.L,G)
 if Dy then
 Au(B)
 end
@@ -719,7 +720,7 @@ if Av=='deadlock'or Av=='mismatch'then
 Dj(C,A)
 return{Av,Em,En}
 end
-if Av=='passes'or Av=='fits'and(Az==0 or not A.J)then
+if Av=='passes'or Av=='fits'and(Az==0 or not A.K)then
 local F=Dh(A)
 if not F then
 return Ex()
@@ -729,7 +730,7 @@ Au(B)
 end
 return Fl(C,A,F)
 end
-if C.O then
+if C.N then
 return Fp(C,A,Az)
 end
 local Fe=Ci({'refused'},C,A)
@@ -738,7 +739,7 @@ return Fe
 end
 local function Ez(A,B,E)
 if A.D then
-call('DEL',U)
+call('DEL',V)
 return{}
 end
 call('ZREM',Q,B,'~'..B)
@@ -759,8 +760,8 @@ end
 local E=A.D and A.D.E or call('HGET',W,B)
 local _,_,_,_,Ep=Aw(E)
 A=Ei(A,B,E)
-local X=Br(A,Ep)
-return X>0 and{'still_held',X}or 1,A
+local Y=Br(A,Ep)
+return Y>0 and{'still_held',Y}or 1,A
 end
 on(KEYS[1])
 local C=Fg(2)

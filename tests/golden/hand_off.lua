@@ -35,12 +35,12 @@ Dq=Ch
 end
 Ai=D
 end
-local V=call('GET',KEYS[1])
+local T=call('GET',KEYS[1])
 if
-V
+T
 and#ARGV[2]==33
-and sub(V,1,32)==Bl
-and string.find(V,'^[-+]%d+ x 1 0[/ ]',33)
+and sub(T,1,32)==Bl
+and string.find(T,'^[-+]%d+ x 1 0[/ ]',33)
 and call('EXISTS',KEYS[1]..':p')==0
 then
 local D=Du()
@@ -49,28 +49,28 @@ call('SET',KEYS[1],ARGV[2]..string.format('%.0f',D)..' '..ARGV[4],'PX',ARGV[3])
 return{ARGV[1],1,D,0}
 end
 end
-local U,R,X,Ac,P,Af,Aa
-local N,Br,Bq,Bk=320,false,false,false
+local V,R,W,Ag,P,Ae,Aa
+local M,Br,Bq,Bk=320,false,false,false
 local function on(Am)
-N,Br,Bq,Bk=math.max(N,5),false,false,false
-U,R,X,Ac=Am,Am..':h',Am..':d',Am..':o'
-P,Af,Aa=Am..':q',Am..':w',Am..':p'
+M,Br,Bq,Bk=math.max(M,5),false,false,false
+V,R,W,Ag=Am,Am..':h',Am..':d',Am..':o'
+P,Ae,Aa=Am..':q',Am..':w',Am..':p'
 end
 local function Bs(Bf)
 return{'corrupt',Bf or'a value that is no lock'}
 end
 local function Aw(F)
-local D,K,T,Q,Fg,I,M,H=
+local D,K,S,Q,Fg,I,L,H=
 match(F,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return D,K,T,Fg==''and I or'0',H,tonumber(M),Q
+return D,K,S,Fg==''and I or'0',H,tonumber(L),Q
 end
 local Bw=12000
 local function Fr()
-local V=Cs('GETRANGE',U,0,Bw+99)
-if type(V)~='string'then
-return call('GET',U)
+local T=Cs('GETRANGE',V,0,Bw+99)
+if type(T)~='string'then
+return call('GET',V)
 end
-return(V~=''or call('EXISTS',U)==1)and V
+return(T~=''or call('EXISTS',V)==1)and T
 end
 local function Cx(F)
 if not F or#F<=Bw then
@@ -79,62 +79,61 @@ end
 local Bz=match(sub(F,1,Bw),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
 return(Bz or'')..'{"cut":"longer than '..Bw..' bytes"}'
 end
-local function Ft(F,M)
-return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..M..' '))
+local function Ft(F,L)
+return(string.gsub(F,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
 end
-local function Fb(V)
-if#V<=32 then
-local J,L=match(V,'^%*([spx])(%d*/?%d*)$')
-if J~='p'or match(L,'^%d')then
-return J,L
-end
+local function Fb(T)
+if#T<=32 then
+if T=='*s'or match(T,'^%*[xp]%d+$')or match(T,'^%*p%d+/%d+$')then
+return sub(T,2,2),sub(T,3)
 end
 end
-local function Fq(V)
-local Bh,B,An,Bl=match(V,'^(~?)(%x+)([-+])()')
+end
+local function Fq(T)
+local Bh,B,An,Bl=match(T,'^(~?)(%x+)([-+])()')
 if not B or#B~=32 then
 return nil
 end
-local F=Cx(sub(V,Bl))
-local D,K,_,I,H,M=Aw(F)
+local F=Cx(sub(T,Bl))
+local D,K,_,I,H,L=Aw(F)
 if K~='x'then
 return nil
 end
-local Y=call('PTTL',U)
+local Y=call('PTTL',V)
 I=tonumber(I)
-local Ca=M and Y>M+I
-Y=Ca and M+I or Y
+local Ca=L and Y>L+I
+Y=Ca and L+I or Y
 local Al=Bh==''and Y>I
 return{
 B=B,Bh=Bh~='',An=An,F=F,D=D,I=I,H=H,
-Al=Al,Ae=Y,Y=Al and Y-I or Y,Ca=Ca,
+Al=Al,Ad=Y,Y=Al and Y-I or Y,Ca=Ca,
 }
 end
-local function Fj(V)
-if not V then
+local function Fj(T)
+if not T then
 return{}
 end
-if sub(V,1,1)~='*'then
-local E=Fq(V)
-return E and{J='x',L='',E=E,D=E.D}
+if sub(T,1,1)~='*'then
+local E=Fq(T)
+return E and{J='x',O='',E=E,D=E.D}
 end
-local J,L=Fb(V)
-return J and{J=J,L=L,D=J=='x'and L or nil}
+local J,O=Fb(T)
+return J and{J=J,O=O,D=J=='x'and O or nil}
 end
 local function Ap(Bu,by)
-local L=call('HINCRBY',Ac,Bu,by)
-if L<=0 then
-call('HDEL',Ac,Bu)
+local O=call('HINCRBY',Ag,Bu,by)
+if O<=0 then
+call('HDEL',Ag,Bu)
 end
 end
 local function Cg(A)
-local W,Ab=match(A.L,'^(%d*)/?(%d*)$')
-local Bc=tonumber(Ab~=''and call('HGET',Ac,'c'..Ab)or 0)
-if Bc>0 and Bc==call('HLEN',X)then
-W,Bc=Ab,0
+local X,Ab=match(A.O,'^(%d*)/?(%d*)$')
+local Bc=tonumber(Ab~=''and call('HGET',Ag,'c'..Ab)or 0)
+if Bc>0 and Bc==call('HLEN',W)then
+X,Bc=Ab,0
 end
 Ab=Bc>0 and Ab
-return math.min(W,Ab or W),W,Ab
+return math.min(X,Ab or X),X,Ab
 end
 local function Bv(A,H)
 if H==''then
@@ -143,34 +142,34 @@ end
 if A.E then
 return A.E.Al and A.E.H==H and 1 or 0
 end
-return tonumber(call('HGET',Ac,'o'..H)or 0)
+return tonumber(call('HGET',Ag,'o'..H)or 0)
 end
 local function De(F)
-local _,K,T,_,H=Aw(F)
+local _,K,S,_,H=Aw(F)
 if H~=''then
 Ap('o'..H,-1)
 if K=='p'then
-Ap('p'..H,-T)
+Ap('p'..H,-S)
 end
 end
 end
 local function Dw(B,F)
-local _,K,T,_,_,_,Q=Aw(F)
+local _,K,S,_,_,_,Q=Aw(F)
 if K=='p'then
-Ap('used',-T)
-if call('HGET',Ac,'c'..Q)then
+Ap('used',-S)
+if call('HGET',Ag,'c'..Q)then
 Ap('c'..Q,-1)
 end
 end
-call('HDEL',X,B)
+call('HDEL',W,B)
 end
 local function Da()
-call('UNLINK',U,R,X,Ac)
+call('UNLINK',V,R,W,Ag)
 end
-local function Df(S)
-local B=sub(S,-32)
-local F=call('HGET',X,B)
-local Bb=S==B
+local function Df(U)
+local B=sub(U,-32)
+local F=call('HGET',W,B)
+local Bb=U==B
 if F then
 local _,_,_,I=Aw(F)
 if Bb then
@@ -182,62 +181,62 @@ end
 end
 end
 local function Bj()
-local Ad=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
-for _,Am in ipairs({U,R,X,Ac})do
-call('PEXPIREAT',Am,Ad)
+local Ac=call('ZREVRANGE',R,0,0,'WITHSCORES')[2]
+for _,Am in ipairs({V,R,W,Ag})do
+call('PEXPIREAT',Am,Ac)
 end
 end
 local function Ez(G)
-local Dc,Ad=false,call('ZREVRANGE',R,0,0,'WITHSCORES')
-while Ad[1]and N>0 do
-local S=Ad[1]
-local _,_,_,I,_,M=Aw(call('HGET',X,sub(S,-32))or'')
-local Z=M and G+M+(#S>32 and I or 0)
-if not Z or tonumber(Ad[2])<=Z then
+local Dc,Ac=false,call('ZREVRANGE',R,0,0,'WITHSCORES')
+while Ac[1]and M>0 do
+local U=Ac[1]
+local _,_,_,I,_,L=Aw(call('HGET',W,sub(U,-32))or'')
+local Z=L and G+L+(#U>32 and I or 0)
+if not Z or tonumber(Ac[2])<=Z then
 break
 end
-call('PEXPIREAT',U,Ad[2])
-call('ZADD',R,Z,S)
-Dc,N,Ad=true,N-3,call('ZREVRANGE',R,0,0,'WITHSCORES')
+call('PEXPIREAT',V,Ac[2])
+call('ZADD',R,Z,U)
+Dc,M,Ac=true,M-3,call('ZREVRANGE',R,0,0,'WITHSCORES')
 end
 if Dc then
 Bj()
 end
-return Ad[2]
+return Ac[2]
 end
 local function Fi(G)
-local Ad=Ez(G)
-if not Ad or tonumber(Ad)<=G then
+local Ac=Ez(G)
+if not Ac or tonumber(Ac)<=G then
 Da()
 return false
 end
-local Z=math.max(1,math.ceil(N/3))
+local Z=math.max(1,math.ceil(M/3))
 local Aq=call('ZRANGEBYSCORE',R,'-inf',G,'LIMIT',0,Z)
 if Aq[1]then
 call('ZREM',R,unpack(Aq))
 Br=#Aq==Z
-N=N-3*#Aq
+M=M-3*#Aq
 end
-for _,S in ipairs(Aq)do
-Df(S)
+for _,U in ipairs(Aq)do
+Df(U)
 end
 return true
 end
 local function Dy(G,B)
 local A=Fj(Fr())
 if A and A.E and A.E.Ca then
-call('PEXPIRE',U,A.E.Ae)
+call('PEXPIRE',V,A.E.Ad)
 end
 if A and A.J and not A.E then
 if not Fi(G)then
 return{}
 end
 if Br and B then
-for _,S in ipairs({B,'~'..B})do
-local Dg=call('ZSCORE',R,S)
+for _,U in ipairs({B,'~'..B})do
+local Dg=call('ZSCORE',R,U)
 if Dg and tonumber(Dg)<=G then
-call('ZREM',R,S)
-Df(S)
+call('ZREM',R,U)
+Df(U)
 end
 end
 end
@@ -256,34 +255,34 @@ if I>0 then
 call('ZADD',R,Ef+I,'~'..B)
 end
 end
-local function Et(A,B,M,G)
-local Ak=A.E and A.E.F or call('HGET',X,B)
-local F=Ft(Ak,M)
+local function Et(A,B,L,G)
+local Ak=A.E and A.E.F or call('HGET',W,B)
+local F=Ft(Ak,L)
 local D,_,_,I,H=Aw(F)
 I=tonumber(I)
-call('PEXPIRE',U,M+I)
+call('PEXPIRE',V,L+I)
 if A.E then
 if F~=Ak then
-call('SET',U,B..A.E.An..F,'PX',M+I)
+call('SET',V,B..A.E.An..F,'PX',L+I)
 end
 return D,H
 end
 if F~=Ak then
-call('HSET',X,B,F)
+call('HSET',W,B,F)
 end
-Ck(B,G+M,I)
+Ck(B,G+L,I)
 Bj()
 return D,H
 end
 local function Dj(G)
 return call('ZRANGEBYSCORE',R,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
-local function Eo(S,G)
-local B=sub(S,-32)
+local function Eo(U,G)
+local B=sub(U,-32)
 local Bb=call('ZSCORE',R,B)
-local Ae=call('ZSCORE',R,'~'..B)or Bb
+local Ad=call('ZSCORE',R,'~'..B)or Bb
 local A=Bb and'holding'or'closed'
-return sub(B,1,8),A,(Bb or Ae)-G,Ae-G,Cx(call('HGET',X,B))
+return sub(B,1,8),A,(Bb or Ad)-G,Ad-G,Cx(call('HGET',W,B))
 end
 local function Cz(C,A)
 local K,J=C.K,A.J
@@ -296,27 +295,27 @@ return'passes'
 elseif J=='x'then
 return'deadlock','x',1
 elseif K=='x'then
-local T=call('HGET',Ac,'p'..C.H)
-return'deadlock',J,T and T..'/'..Cg(A)or 1
+local S=call('HGET',Ag,'p'..C.H)
+return'deadlock',J,S and S..'/'..Cg(A)or 1
 end
 end
 if K=='x'or J=='x'then
 return'in_the_way'
 end
 if K~=J then
-local W=Dj(Dt(Bx()))
-local Ct=match(call('HGET',X,sub(W,-32)),'^%d+ %a (%S+)')
-return'mismatch',J,sub(Ct,1,20)
+local X=Dj(Dt(Bx()))
+local Ct=match(call('HGET',W,sub(X,-32)),'^%d+ %a (%S+)')
+return'mismatch',J,sub(Ct,1,21)
 end
 if J=='s'then
 return'fits'
 end
-local Q,Fa,W,Ab=C.Q,Cg(A)
-if Ab and Q~=W and Q~=Ab then
+local Q,Fa,X,Ab=C.Q,Cg(A)
+if Ab and Q~=X and Q~=Ab then
 return'in_the_way'
 end
-local Ct=call('HGET',Ac,'used')or 0
-return Ct+C.T<=math.min(Q,Fa)and'fits'or'in_the_way'
+local Ct=call('HGET',Ag,'used')or 0
+return Ct+C.S<=math.min(Q,Fa)and'fits'or'in_the_way'
 end
 local function Ci(A)
 local D=A.D or Du()
@@ -326,40 +325,39 @@ local function Dv()
 return Bs('the fence counter is not a number that can grow')
 end
 local function Db()
-if call('ZCARD',R)+call('HLEN',X)+call('HLEN',Ac)>0 then
-call('UNLINK',R,X,Ac)
+if call('ZCARD',R)+call('HLEN',W)+call('HLEN',Ag)>0 then
+call('UNLINK',R,W,Ag)
 end
 end
 local function En(E,G)
 Db()
-call('SET',U,'*x'..E.D,'PX',E.Ae)
-call('HSET',X,E.B,E.F)
+call('SET',V,'*x'..E.D,'PX',E.Ad)
+call('HSET',W,E.B,E.F)
 Ck(E.B,G+E.Y,E.I)
 Ap('o'..E.H,1)
 end
 local function Es(C,D)
-local M,I,F=C.M,C.I,D..' '..C.F
-call('SET',U,C.B..C.An..F,'PX',M+I)
+local L,I,F=C.L,C.I,D..' '..C.F
+call('SET',V,C.B..C.An..F,'PX',L+I)
 local E={
 B=C.B,Bh=false,An=C.An,F=F,D=D,I=I,
-H=C.H,Al=true,Ae=M+I,Y=M,
+H=C.H,Al=true,Ad=L+I,Y=L,
 }
-return{J='x',L='',E=E,D=D}
+return{J='x',O='',E=E,D=D}
 end
 local function Fd(Q,A)
-local _,W,Ab=Cg(A)
-if Q~=W then
+local _,X,Ab=Cg(A)
+if Q~=X then
 Ab=Q
 end
-local L=Ab and W..'/'..Ab or W
-if L~=A.L then
-call('SET',U,'*p'..L,'PX',call('PTTL',U))
-call('HDEL',Ac,'c'..W)
+local O=Ab and X..'/'..Ab or X
+if O~=A.O then
+call('SET',V,'*p'..O,'KEEPTTL')
 end
-if Q~=W then
+if Q~=X then
 Ap('c'..Q,1)
 end
-return L
+return O
 end
 local function Dh(C,A,D,G)
 local B,H=C.B,C.H
@@ -373,102 +371,105 @@ if A.E then
 En(A.E,G)
 elseif not A.J then
 Db()
-call('SET',U,'*'..C.K..C.Q,'PX',C.M+C.I)
+call('SET',V,'*'..C.K..C.Q,'PX',C.L+C.I)
 end
-local L=C.Q
+local O=C.Q
 if A.J=='p'then
-L=Fd(L,A)
+O=Fd(O,A)
 end
-Ck(B,G+C.M,C.I)
-call('HSET',X,B,D..' '..C.F)
+Ck(B,G+C.L,C.I)
+call('HSET',W,B,D..' '..C.F)
 if C.K=='p'then
-Ap('used',C.T)
+Ap('used',C.S)
 end
 if H~=''then
 Ap('o'..H,1)
 if C.K=='p'then
-Ap('p'..H,C.T)
+Ap('p'..H,C.S)
 end
 end
 if C.K=='x'then
-return{J='x',L=D,D=D}
+return{J='x',O=D,D=D}
 end
-return{J=C.K,L=L}
+return{J=C.K,O=O}
 end
 local function As(B)
 if call('ZREM',Aa,B,'!'..B)==0 then
 return false
 end
-call('HDEL',Af,B)
+call('HDEL',Ae,B)
 return call('ZREM',P,B)==1
 end
 local function Ec()
-return match(call('HGET',Af,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
+return match(call('HGET',Ae,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
 local function Cv(G)
 if call('EXISTS',Aa)==0 then
 return false
 end
-local Z=math.max(1,N)
+local Z=math.max(1,M)
 local Aq=call('ZRANGEBYSCORE',Aa,'-inf',G,'LIMIT',0,Z)
 Bq=#Aq==Z
-N=N-#Aq
-for _,S in ipairs(Aq)do
-local B=match(S,'^!(.*)')
+M=M-#Aq
+for _,U in ipairs(Aq)do
+local B=match(U,'^!(.*)')
 if not B then
-As(S)
+As(U)
 else
 local Ax=call('ZSCORE',Aa,B)
 if Ax and tonumber(Ax)>G then
-local Au=match(call('HGET',Af,B)or'','^%d+ %d %S+ (%d+)')
-local Cw=Au and call('ZSCORE',Aa,S)-Au
+local Au=match(call('HGET',Ae,B)or'','^%d+ %d %S+ (%d+)')
+local Cw=Au and call('ZSCORE',Aa,U)-Au
 Bk=Bk or Cw and Cw>=tonumber((Ec()))
 end
-call('ZREM',Aa,S)
+call('ZREM',Aa,U)
 end
 end
 return true
 end
 local function Fo(B,Ay)
-local Ag,Cf,O,Au,At,Ar,F=match(
+local Af,Cf,N,Au,At,Ar,F=match(
 Ay or'','^(%d+) ([01]) (%S+) (%d+) (%d+) ([01]) (.*)$'
 )
-if not O then
+if not N then
 return nil
 end
-local K,T,I,H,Cq=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
-local Fs,Q=match(T,'^(%d+)/?(%d*)$')
+local K,S,I,H,Cq=match(F,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+if not S then
+return nil
+end
+local Fs,Q=match(S,'^(%d+)/?(%d*)$')
 local Dd=I~='0'
 return{
-B=B,K=K,Ar=Ar=='1',T=Fs,Q=Q,H=H,
-F=string.format('%s %s %s%s/%s %s ',K,T,Dd and'!'or'',I,Au,H)..Cq,
-M=tonumber(Au),I=0,An=Dd and'+'or'-',O=O,Ag=tonumber(Ag),
+B=B,K=K,Ar=Ar=='1',S=Fs,Q=Q,H=H,
+F=string.format('%s %s %s%s/%s %s ',K,S,Dd and'!'or'',I,Au,H)..Cq,
+L=tonumber(Au),I=0,An=Dd and'+'or'-',N=N,Af=tonumber(Af),
 At=tonumber(At),Cf=Cf=='1',
 }
 end
-local function By(O,Bf)
-local Bd=Cs('PUBLISH',O,Bf)
+local function By(N,Bf)
+local Bd=Cs('PUBLISH',N,Bf)
 return type(Bd)~='number'or Bd>0
 end
 local function Do(B)
-return match(call('HGET',Af,B)or'','^%d+ %d (%S+)')
+return match(call('HGET',Ae,B)or'','^%d+ %d (%S+)')
 end
 local function Eb(Ao,Bf)
 local Cb,Be=8,nil
 for _,B in ipairs(call('ZRANGE',P,0,Cb))do
 if B~=Ao and Cb>0 then
 Cb=Cb-1
-local O=Do(B)
-if O and By(O,Bf..B)then
-Be=O
+local N=Do(B)
+if N and By(N,Bf..B)then
+Be=N
 break
 end
 end
 end
 local Ai=call('ZREVRANGE',P,0,0)[1]
-local O=Ai and Ai~=Ao and Do(Ai)
-if O and O~=Be then
-By(O,Bf..Ai)
+local N=Ai and Ai~=Ao and Do(Ai)
+if N and N~=Be then
+By(N,Bf..Ai)
 end
 end
 local function Ej(Ao,G,Ak)
@@ -478,25 +479,25 @@ return
 end
 local Eg=0
 for _,B in ipairs(call('ZRANGE',P,0,319))do
-local Ag,O=match(call('HGET',Af,B)or'','^(%d+) %d (%S+)')
-if O then
-Eg=Ag
+local Af,N=match(call('HGET',Ae,B)or'','^(%d+) %d (%S+)')
+if N then
+Eg=Af
 if B~=Ao then
-By(O,'!'..B)
+By(N,'!'..B)
 end
 end
 end
-call('HSET',Af,'?',string.format('%.0f %s %s',G,Eg,Ak))
-call('PEXPIREAT',Af,Dr)
+call('HSET',Ae,'?',string.format('%.0f %s %s',G,Eg,Ak))
+call('PEXPIREAT',Ae,Dr)
 end
 local function Dm(A,G,Ao)
 local Cy,Dx,Cr,Cn=Bk,false,false,false
 local Fp,Ek,Bi,Ba=Ec()
 if Cy then
-N=math.max(5,N-260)
+M=math.max(5,M-260)
 Bk,Bi,Ba=false,Fp,Ek
 end
-N=math.max(5,N)
+M=math.max(5,M)
 local Ak=Bi..' '..Ba
 Bi,Ba=tonumber(Bi),tonumber(Ba)
 local Bm,at,Dz,Bn,Aj={},0,0,0,{}
@@ -518,16 +519,16 @@ end
 Dz,at=math.min(#Bm,Z),1
 end
 local Ah,Fc=Bm[at],Bm[at+1]
-local Ay=call('HGET',Af,Ah)
+local Ay=call('HGET',Ae,Ah)
 local C=Fo(Ah,Ay)
 local Co=math.floor(#(Ay or'')/256)
-local Ax=C and(Bq or C.Ag<=Ba)and call('ZSCORE',Aa,Ah)
+local Ax=C and(Bq or C.Af<=Ba)and call('ZSCORE',Aa,Ah)
 if not C or Bq and Ax and tonumber(Ax)<=G then
-if N<=0 then
+if M<=0 then
 Cn=true
 break
 end
-N=N-1-Co
+M=M-1-Co
 Aj[#Aj+1]=Ah
 As(Ah)
 else
@@ -537,7 +538,7 @@ local D=(Av=='fits'or Av=='passes')and Ci(A)
 if not D then
 break
 end
-if N<=0 then
+if M<=0 then
 Cn=true
 break
 end
@@ -547,14 +548,14 @@ else
 Aj[#Aj+1]=Ah
 end
 local Bd=Ah==Ao
-local Ew=C.Ag<=Ba and Ax
+local Ew=C.Af<=Ba and Ax
 if not Bd and not(Ew and Ax-C.At<Bi)then
-Bd=By(C.O,Ah)or C.Cf
+Bd=By(C.N,Ah)or C.Cf
 end
 if not Bd then
-N,Bn=N-1-Co,Bn+1
+M,Bn=M-1-Co,Bn+1
 else
-N,Bn=N-5-Co,0
+M,Bn=M-5-Co,0
 if Aj[1]then
 call('ZREM',P,unpack(Aj))
 Aj={}
@@ -562,7 +563,7 @@ end
 if Ah==Ao then
 As(Ah)
 else
-call('ZADD',Aa,G+C.M,'!'..Ah)
+call('ZADD',Aa,G+C.L,'!'..Ah)
 Cr=true
 end
 if Fc or Cr then
@@ -589,19 +590,19 @@ end
 return A
 end
 local G=Dt(Bx())
-local function Fn(W)
-local Bz,Bp=ARGV[W],W
+local function Fn(X)
+local Bz,Bp=ARGV[X],X
 while ARGV[Bp+1]==''do
 Bp=Bp-4
 end
-local Ae,F,Fu=unpack(ARGV,Bp+1,Bp+3)
-local K,T,Q,I,H=match(F,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
-local Ar,O,Au,At,Z,Cp=
+local Ad,F,Fu=unpack(ARGV,Bp+1,Bp+3)
+local K,S,Q,I,H=match(F,'^(%a) (%d+)/?(%d*) (%d+)/?%d* (%S*) ')
+local Ar,N,Au,At,Z,Cp=
 match(Fu,'^([01]) ?(%S*) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
 return{
-B=sub(Bz,1,32),K=K,Ar=Ar=='1',T=T,Q=Q,
-M=Ae-I,I=tonumber(I),H=H,F=F,An=sub(Bz,33),
-O=O~=''and O,Au=Au,At=tonumber(At),Z=tonumber(Z),
+B=sub(Bz,1,32),K=K,Ar=Ar=='1',S=S,Q=Q,
+L=Ad-I,I=tonumber(I),H=H,F=F,An=sub(Bz,33),
+N=N~=''and N,Au=Au,At=tonumber(At),Z=tonumber(Z),
 Cp=tonumber(Cp),
 }
 end
@@ -612,23 +613,23 @@ local function El(A,B)
 if A.E then
 return A.E.B==B
 end
-return A.J and call('HGET',X,B)
+return A.J and call('HGET',W,B)
 end
 local function Cl(Cd,C,A,Ey)
 local E,Be=A.E,nil
 if E then
 local Cj=E.Al and'holding'or'closed'
-Be={sub(E.B,1,8),Cj,E.Y,E.Ae,E.F}
+Be={sub(E.B,1,8),Cj,E.Y,E.Ad,E.F}
 else
-local T=C.K=='p'and A.J=='p'
-local S=Ey and'~'..C.B
-or T and Dj(G)
+local S=C.K=='p'and A.J=='p'
+local U=Ey and'~'..C.B
+or S and Dj(G)
 or call('ZREVRANGE',R,0,0)[1]
-local Fh,Cj,Y,Ae,F=Eo(S,G)
-if T and Br then
-Ae=0
+local Fh,Cj,Y,Ad,F=Eo(U,G)
+if S and Br then
+Ad=0
 end
-Be={Fh,Cj,Y,Ae,F}
+Be={Fh,Cj,Y,Ad,F}
 end
 for _,Bu in ipairs(Be)do
 Cd[#Cd+1]=Bu
@@ -642,45 +643,45 @@ end
 end
 local function Ds(A)
 if A.E and A.E.An=='-'and not A.E.Bh then
-call('SETRANGE',U,32,'+')
+call('SETRANGE',V,32,'+')
 end
 end
 local Cm=0
 local function Er(C,A)
 local Ai=call('ZREVRANGE',P,0,0,'WITHSCORES')[2]or 0
-local L=C.Cp
-if not L then
+local O=C.Cp
+if not O then
 Cm=math.max(Ai+1,Cm+1,Bx())
-L=Cm
+O=Cm
 end
-local Ag=string.format('%.0f',L)
-call('ZADD',P,Ag,C.B)
+local Af=string.format('%.0f',O)
+call('ZADD',P,Af,C.B)
 local Ar=C.Ar and'1'or'0'
-local Fw={Ag,'0',C.O,C.Au,C.At,Ar,C.F}
-call('HSET',Af,C.B,table.concat(Fw,' '))
+local Fw={Af,'0',C.N,C.Au,C.At,Ar,C.F}
+call('HSET',Ae,C.B,table.concat(Fw,' '))
 Ds(A)
 end
 local function Em(B,A)
 if call('ZSCORE',P,B)or not call('ZSCORE',Aa,B)or Al(A,B)then
 return
 end
-local Ay=call('HGET',Af,B)
+local Ay=call('HGET',Ae,B)
 if not Ay then
 As(B)
 return
 end
 call('ZREM',Aa,'!'..B)
-local Ag,Cq=match(Ay,'^(%d+) %d (.*)$')
-call('HSET',Af,B,Ag..' 1 '..Cq)
-call('ZADD',P,Ag,B)
+local Af,Cq=match(Ay,'^(%d+) %d (.*)$')
+call('HSET',Ae,B,Af..' 1 '..Cq)
+call('ZADD',P,Af,B)
 call('PEXPIREAT',P,call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2])
 Ds(A)
 end
 local function Fk(C)
 call('ZADD',Aa,G+C.At,C.B)
-local Ad=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
-for _,Am in ipairs({P,Af,Aa})do
-call('PEXPIREAT',Am,Ad)
+local Ac=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
+for _,Am in ipairs({P,Ae,Aa})do
+call('PEXPIREAT',Am,Ac)
 end
 end
 local function Fv(C,A,Az)
@@ -709,7 +710,7 @@ local A=Dy(G,B)
 if not A then
 return Bs()
 end
-if A.E and A.E.Ae<0 then
+if A.E and A.E.Ad<0 then
 return Bs('a lock without an end')
 end
 local Az=0
@@ -720,7 +721,7 @@ A=Dm(A,G,B)
 Az=call('ZCARD',P)
 end
 if Al(A,B)then
-local D,H=Et(A,B,C.M,G)
+local D,H=Et(A,B,C.L,G)
 if Ed then
 As(B)
 end
@@ -744,7 +745,7 @@ As(B)
 end
 return Ea(C,A,D)
 end
-if C.O then
+if C.N then
 return Fv(C,A,Az)
 end
 local Fl=Cl({'refused'},C,A)
@@ -753,7 +754,7 @@ return Fl
 end
 local function Fe(A,B,F)
 if A.E then
-call('DEL',U)
+call('DEL',V)
 return{}
 end
 call('ZREM',R,B,'~'..B)
@@ -771,7 +772,7 @@ As(B)
 if not Al(A,B)then
 return{'not_held',Bv(A,H)},A
 end
-local F=A.E and A.E.F or call('HGET',X,B)
+local F=A.E and A.E.F or call('HGET',W,B)
 local _,_,_,_,Ex=Aw(F)
 A=Eq(A,B,F)
 local Y=Bv(A,Ex)

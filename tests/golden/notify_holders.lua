@@ -10,28 +10,28 @@ end
 local function Bn(us)
 return math.floor(us/1000)
 end
-local O,G,S,W,Bq,Cb,Bz
-local V,Ar,Bv,Bf=320,false,false,false
-local function on(U)
-V,Ar,Bv,Bf=math.max(V,5),false,false,false
-O,G,S,W=U,U..':h',U..':d',U..':o'
-Bq,Cb,Bz=U..':q',U..':w',U..':p'
+local N,G,Q,U,Bq,Cb,Bz
+local T,Ar,Bv,Bf=320,false,false,false
+local function on(S)
+T,Ar,Bv,Bf=math.max(T,5),false,false,false
+N,G,Q,U=S,S..':h',S..':d',S..':o'
+Bq,Cb,Bz=S..':q',S..':w',S..':p'
 end
 local function Bd(Cc)
 return{'corrupt',Cc or'a value that is no lock'}
 end
 local function Ab(C)
-local P,Z,Ad,Ae,Bo,D,K,J=
+local O,Y,Ad,Ae,Bo,D,L,K=
 match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return P,Z,Ad,Bo==''and D or'0',J,tonumber(K),Ae
+return O,Y,Ad,Bo==''and D or'0',K,tonumber(L),Ae
 end
 local Ah=12000
 local function Bx()
-local L=Ca('GETRANGE',O,0,Ah+99)
-if type(L)~='string'then
-return call('GET',O)
+local J=Ca('GETRANGE',N,0,Ah+99)
+if type(J)~='string'then
+return call('GET',N)
 end
-return(L~=''or call('EXISTS',O)==1)and L
+return(J~=''or call('EXISTS',N)==1)and J
 end
 local function As(C)
 if not C or#C<=Ah then
@@ -40,144 +40,143 @@ end
 local Bw=match(sub(C,1,Ah),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
 return(Bw or'')..'{"cut":"longer than '..Ah..' bytes"}'
 end
-local function By(C,K)
-return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..K..' '))
+local function By(C,L)
+return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..L..' '))
 end
-local function Bk(L)
-if#L<=32 then
-local M,R=match(L,'^%*([spx])(%d*/?%d*)$')
-if M~='p'or match(R,'^%d')then
-return M,R
-end
+local function Bk(J)
+if#J<=32 then
+if J=='*s'or match(J,'^%*[xp]%d+$')or match(J,'^%*p%d+/%d+$')then
+return sub(J,2,2),sub(J,3)
 end
 end
-local function Bu(L)
-local Ao,B,Aq,Bg=match(L,'^(~?)(%x+)([-+])()')
+end
+local function Bu(J)
+local Ao,B,Aq,Bg=match(J,'^(~?)(%x+)([-+])()')
 if not B or#B~=32 then
 return nil
 end
-local C=As(sub(L,Bg))
-local P,Z,_,D,J,K=Ab(C)
-if Z~='x'then
+local C=As(sub(J,Bg))
+local O,Y,_,D,K,L=Ab(C)
+if Y~='x'then
 return nil
 end
-local Y=call('PTTL',O)
+local X=call('PTTL',N)
 D=tonumber(D)
-local Ak=K and Y>K+D
-Y=Ak and K+D or Y
-local X=Ao==''and Y>D
+local Ak=L and X>L+D
+X=Ak and L+D or X
+local V=Ao==''and X>D
 return{
-B=B,Ao=Ao~='',Aq=Aq,C=C,P=P,D=D,J=J,
-X=X,Ai=Y,Y=X and Y-D or Y,Ak=Ak,
+B=B,Ao=Ao~='',Aq=Aq,C=C,O=O,D=D,K=K,
+V=V,Ai=X,X=V and X-D or X,Ak=Ak,
 }
 end
-local function Br(L)
-if not L then
+local function Br(J)
+if not J then
 return{}
 end
-if sub(L,1,1)~='*'then
-local E=Bu(L)
-return E and{M='x',R='',E=E,P=E.P}
+if sub(J,1,1)~='*'then
+local E=Bu(J)
+return E and{W='x',Z='',E=E,O=E.O}
 end
-local M,R=Bk(L)
-return M and{M=M,R=R,P=M=='x'and R or nil}
+local W,Z=Bk(J)
+return W and{W=W,Z=Z,O=W=='x'and Z or nil}
 end
 local function Af(Ax,by)
-local R=call('HINCRBY',W,Ax,by)
-if R<=0 then
-call('HDEL',W,Ax)
+local Z=call('HINCRBY',U,Ax,by)
+if Z<=0 then
+call('HDEL',U,Ax)
 end
 end
 local function Ce(A)
-local Ag,Aa=match(A.R,'^(%d*)/?(%d*)$')
-local Aj=tonumber(Aa~=''and call('HGET',W,'c'..Aa)or 0)
-if Aj>0 and Aj==call('HLEN',S)then
+local Ag,Aa=match(A.Z,'^(%d*)/?(%d*)$')
+local Aj=tonumber(Aa~=''and call('HGET',U,'c'..Aa)or 0)
+if Aj>0 and Aj==call('HLEN',Q)then
 Ag,Aj=Aa,0
 end
 Aa=Aj>0 and Aa
 return math.min(Ag,Aa or Ag),Ag,Aa
 end
-local function Ci(A,J)
-if J==''then
+local function Ci(A,K)
+if K==''then
 return 0
 end
 if A.E then
-return A.E.X and A.E.J==J and 1 or 0
+return A.E.V and A.E.K==K and 1 or 0
 end
-return tonumber(call('HGET',W,'o'..J)or 0)
+return tonumber(call('HGET',U,'o'..K)or 0)
 end
 local function Be(C)
-local _,Z,Ad,_,J=Ab(C)
-if J~=''then
-Af('o'..J,-1)
-if Z=='p'then
-Af('p'..J,-Ad)
+local _,Y,Ad,_,K=Ab(C)
+if K~=''then
+Af('o'..K,-1)
+if Y=='p'then
+Af('p'..K,-Ad)
 end
 end
 end
 local function Bs(B,C)
-local _,Z,Ad,_,_,_,Ae=Ab(C)
-if Z=='p'then
+local _,Y,Ad,_,_,_,Ae=Ab(C)
+if Y=='p'then
 Af('used',-Ad)
-if call('HGET',W,'c'..Ae)then
+if call('HGET',U,'c'..Ae)then
 Af('c'..Ae,-1)
 end
 end
-call('HDEL',S,B)
+call('HDEL',Q,B)
 end
 local function Bc()
-call('UNLINK',O,G,S,W)
+call('UNLINK',N,G,Q,U)
 end
 local function Au(H)
 local B=sub(H,-32)
-local C=call('HGET',S,B)
-local T=H==B
+local C=call('HGET',Q,B)
+local R=H==B
 if C then
 local _,_,_,D=Ab(C)
-if T then
+if R then
 Be(C)
 end
-if not T or D=='0'then
+if not R or D=='0'then
 Bs(B,C)
 end
 end
 end
 local function Aw()
-local N=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-for _,U in ipairs({O,G,S,W})do
-call('PEXPIREAT',U,N)
+local M=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
+for _,S in ipairs({N,G,Q,U})do
+call('PEXPIREAT',S,M)
 end
 end
 local function Bj(F)
-local At,N=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
-while N[1]and V>0 do
-local H=N[1]
-local _,_,_,D,_,K=Ab(call('HGET',S,sub(H,-32))or'')
-local Q=K and F+K+(#H>32 and D or 0)
-if not Q or tonumber(N[2])<=Q then
+local At,M=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
+while M[1]and T>0 do
+local H=M[1]
+local _,_,_,D,_,L=Ab(call('HGET',Q,sub(H,-32))or'')
+local P=L and F+L+(#H>32 and D or 0)
+if not P or tonumber(M[2])<=P then
 break
 end
-call('PEXPIREAT',O,N[2])
-call('ZADD',G,Q,H)
-At,V,N=true,V-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
+call('PEXPIREAT',N,M[2])
+call('ZADD',G,P,H)
+At,T,M=true,T-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
 end
 if At then
 Aw()
 end
-return N[2]
+return M[2]
 end
 local function Bp(F)
-local N=Bj(F)
-if not N or tonumber(N)<=F then
+local M=Bj(F)
+if not M or tonumber(M)<=F then
 Bc()
 return false
 end
-local Q=math.max(1,math.ceil(V/3))
-local Ac=call('ZRANGEBYSCORE',G,'-inf',F,'LIMIT',0,Q)
+local P=math.max(1,math.ceil(T/3))
+local Ac=call('ZRANGEBYSCORE',G,'-inf',F,'LIMIT',0,P)
 if Ac[1]then
 call('ZREM',G,unpack(Ac))
-Ar=#Ac==Q
-V=V-3*#Ac
+Ar=#Ac==P
+T=T-3*#Ac
 end
 for _,H in ipairs(Ac)do
 Au(H)
@@ -187,9 +186,9 @@ end
 local function Bt(F,B)
 local A=Br(Bx())
 if A and A.E and A.E.Ak then
-call('PEXPIRE',O,A.E.Ai)
+call('PEXPIRE',N,A.E.Ai)
 end
-if A and A.M and not A.E then
+if A and A.W and not A.E then
 if not Bp(F)then
 return{}
 end
@@ -205,11 +204,11 @@ end
 end
 return A
 end
-local function X(A,B)
+local function V(A,B)
 if A.E then
-return A.E.X and A.E.B==B
+return A.E.V and A.E.B==B
 end
-return A.M and call('ZSCORE',G,B)
+return A.W and call('ZSCORE',G,B)
 end
 local function Bi(B,Ba,D)
 call('ZADD',G,Ba,B)
@@ -217,54 +216,54 @@ if D>0 then
 call('ZADD',G,Ba+D,'~'..B)
 end
 end
-local function Cg(A,B,K,F)
-local An=A.E and A.E.C or call('HGET',S,B)
-local C=By(An,K)
-local P,_,_,D,J=Ab(C)
+local function Cg(A,B,L,F)
+local An=A.E and A.E.C or call('HGET',Q,B)
+local C=By(An,L)
+local O,_,_,D,K=Ab(C)
 D=tonumber(D)
-call('PEXPIRE',O,K+D)
+call('PEXPIRE',N,L+D)
 if A.E then
 if C~=An then
-call('SET',O,B..A.E.Aq..C,'PX',K+D)
+call('SET',N,B..A.E.Aq..C,'PX',L+D)
 end
-return P,J
+return O,K
 end
 if C~=An then
-call('HSET',S,B,C)
+call('HSET',Q,B,C)
 end
-Bi(B,F+K,D)
+Bi(B,F+L,D)
 Aw()
-return P,J
+return O,K
 end
 local function Ch(F)
 return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',F),'+inf','LIMIT',0,1)[1]
 end
 local function Cf(H,F)
 local B=sub(H,-32)
-local T=call('ZSCORE',G,B)
-local Ai=call('ZSCORE',G,'~'..B)or T
-local A=T and'holding'or'closed'
-return sub(B,1,8),A,(T or Ai)-F,Ai-F,As(call('HGET',S,B))
+local R=call('ZSCORE',G,B)
+local Ai=call('ZSCORE',G,'~'..B)or R
+local A=R and'holding'or'closed'
+return sub(B,1,8),A,(R or Ai)-F,Ai-F,As(call('HGET',Q,B))
 end
 local function Bh(A,F)
-local Q,I=1000,{}
+local P,I=1000,{}
 if A.E then
-I[1]=A.E.X and A.E.B or nil
+I[1]=A.E.V and A.E.B or nil
 return I,1
 end
-if not A.M then
+if not A.W then
 return I,1
 end
 local Bb='('..string.format('%.0f',F)
-local Ay=call('ZRANGEBYSCORE',G,Bb,'+inf','LIMIT',0,2*Q+1)
+local Ay=call('ZRANGEBYSCORE',G,Bb,'+inf','LIMIT',0,2*P+1)
 for _,H in ipairs(Ay)do
-if#H==32 and#I<Q then
+if#H==32 and#I<P then
 I[#I+1]=H
 elseif#H==32 then
 return I,0
 end
 end
-return I,#Ay>2*Q and 0 or 1
+return I,#Ay>2*P and 0 or 1
 end
 local function Bl(Cd,I)
 return Cd..' '..table.concat(I,',')
@@ -279,8 +278,8 @@ local I,Ap
 if ARGV[5]then
 I,Ap={},1
 for i=5,#ARGV do
-local T=X(A,ARGV[i])
-if T and(A.E or tonumber(T)>F)then
+local R=V(A,ARGV[i])
+if R and(A.E or tonumber(R)>F)then
 I[#I+1]=ARGV[i]
 end
 end

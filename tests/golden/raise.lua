@@ -14,28 +14,28 @@ end
 local function Bo(us)
 return math.floor(us/1000)
 end
-local N,G,O,U,Br,Cb,Bz
+local N,H,O,S,Br,Cb,Bz
 local M,Ar,Bw,Bi=320,false,false,false
-local function on(T)
+local function on(R)
 M,Ar,Bw,Bi=math.max(M,5),false,false,false
-N,G,O,U=T,T..':h',T..':d',T..':o'
-Br,Cb,Bz=T..':q',T..':w',T..':p'
+N,H,O,S=R,R..':h',R..':d',R..':o'
+Br,Cb,Bz=R..':q',R..':w',R..':p'
 end
 local function Bg(Cc)
 return{'corrupt',Cc or'a value that is no lock'}
 end
 local function Ab(C)
-local F,Y,Af,Ag,Bp,D,J,H=
+local F,Y,Af,Ag,Bp,D,K,I=
 match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return F,Y,Af,Bp==''and D or'0',H,tonumber(J),Ag
+return F,Y,Af,Bp==''and D or'0',I,tonumber(K),Ag
 end
 local Ai=12000
 local function Bb()
-local L=Ca('GETRANGE',N,0,Ai+99)
-if type(L)~='string'then
+local G=Ca('GETRANGE',N,0,Ai+99)
+if type(G)~='string'then
 return call('GET',N)
 end
-return(L~=''or call('EXISTS',N)==1)and L
+return(G~=''or call('EXISTS',N)==1)and G
 end
 local function At(C)
 if not C or#C<=Ai then
@@ -44,78 +44,77 @@ end
 local Bx=match(sub(C,1,Ai),'^%d* %a [%d/]+ !?%d+/?%d* %S* ')
 return(Bx or'')..'{"cut":"longer than '..Ai..' bytes"}'
 end
-local function By(C,J)
-return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..J..' '))
+local function By(C,K)
+return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..K..' '))
 end
-local function Bm(L)
-if#L<=32 then
-local P,R=match(L,'^%*([spx])(%d*/?%d*)$')
-if P~='p'or match(R,'^%d')then
-return P,R
-end
+local function Bm(G)
+if#G<=32 then
+if G=='*s'or match(G,'^%*[xp]%d+$')or match(G,'^%*p%d+/%d+$')then
+return sub(G,2,2),sub(G,3)
 end
 end
-local function Bu(L)
-local Ao,A,Aj,Bj=match(L,'^(~?)(%x+)([-+])()')
+end
+local function Bu(G)
+local Ao,A,Aj,Bj=match(G,'^(~?)(%x+)([-+])()')
 if not A or#A~=32 then
 return nil
 end
-local C=At(sub(L,Bj))
-local F,Y,_,D,H,J=Ab(C)
+local C=At(sub(G,Bj))
+local F,Y,_,D,I,K=Ab(C)
 if Y~='x'then
 return nil
 end
-local V=call('PTTL',N)
+local U=call('PTTL',N)
 D=tonumber(D)
-local Am=J and V>J+D
-V=Am and J+D or V
-local X=Ao==''and V>D
+local Am=K and U>K+D
+U=Am and K+D or U
+local X=Ao==''and U>D
 return{
-A=A,Ao=Ao~='',Aj=Aj,C=C,F=F,D=D,H=H,
-X=X,Ak=V,V=X and V-D or V,Am=Am,
+A=A,Ao=Ao~='',Aj=Aj,C=C,F=F,D=D,I=I,
+X=X,Ak=U,U=X and U-D or U,Am=Am,
 }
 end
-local function Az(L)
-if not L then
+local function Az(G)
+if not G then
 return{}
 end
-if sub(L,1,1)~='*'then
-local E=Bu(L)
-return E and{P='x',R='',E=E,F=E.F}
+if sub(G,1,1)~='*'then
+local E=Bu(G)
+return E and{T='x',V='',E=E,F=E.F}
 end
-local P,R=Bm(L)
-return P and{P=P,R=R,F=P=='x'and R or nil}
+local T,V=Bm(G)
+return T and{T=T,V=V,F=T=='x'and V or nil}
 end
 local function Ah(Ay,by)
-local R=call('HINCRBY',U,Ay,by)
-if R<=0 then
-call('HDEL',U,Ay)
+local V=call('HINCRBY',S,Ay,by)
+if V<=0 then
+call('HDEL',S,Ay)
 end
 end
 local function Cd(B)
-local W,Z=match(B.R,'^(%d*)/?(%d*)$')
-local Al=tonumber(Z~=''and call('HGET',U,'c'..Z)or 0)
+local W,Z=match(B.V,'^(%d*)/?(%d*)$')
+local Al=tonumber(Z~=''and call('HGET',S,'c'..Z)or 0)
 if Al>0 and Al==call('HLEN',O)then
 W,Al=Z,0
 end
 Z=Al>0 and Z
 return math.min(W,Z or W),W,Z
 end
-local function Ch(B,H)
-if H==''then
+local function Ch(B,I)
+if I==''then
 return 0
 end
 if B.E then
-return B.E.X and B.E.H==H and 1 or 0
+return B.E.X and B.E.I==I and 1 or 0
 end
-return tonumber(call('HGET',U,'o'..H)or 0)
+return tonumber(call('HGET',S,'o'..I)or 0)
 end
 local function Bh(C)
-local _,Y,Af,_,H=Ab(C)
-if H~=''then
-Ah('o'..H,-1)
+local _,Y,Af,_,I=Ab(C)
+if I~=''then
+Ah('o'..I,-1)
 if Y=='p'then
-Ah('p'..H,-Af)
+Ah('p'..I,-Af)
 end
 end
 end
@@ -123,86 +122,86 @@ local function Bs(A,C)
 local _,Y,Af,_,_,_,Ag=Ab(C)
 if Y=='p'then
 Ah('used',-Af)
-if call('HGET',U,'c'..Ag)then
+if call('HGET',S,'c'..Ag)then
 Ah('c'..Ag,-1)
 end
 end
 call('HDEL',O,A)
 end
 local function Bf()
-call('UNLINK',N,G,O,U)
+call('UNLINK',N,H,O,S)
 end
-local function Av(K)
-local A=sub(K,-32)
+local function Av(L)
+local A=sub(L,-32)
 local C=call('HGET',O,A)
-local S=K==A
+local Q=L==A
 if C then
 local _,_,_,D=Ab(C)
-if S then
+if Q then
 Bh(C)
 end
-if not S or D=='0'then
+if not Q or D=='0'then
 Bs(A,C)
 end
 end
 end
 local function Ax()
-local Q=call('ZREVRANGE',G,0,0,'WITHSCORES')[2]
-for _,T in ipairs({N,G,O,U})do
-call('PEXPIREAT',T,Q)
+local P=call('ZREVRANGE',H,0,0,'WITHSCORES')[2]
+for _,R in ipairs({N,H,O,S})do
+call('PEXPIREAT',R,P)
 end
 end
-local function Bl(I)
-local Au,Q=false,call('ZREVRANGE',G,0,0,'WITHSCORES')
-while Q[1]and M>0 do
-local K=Q[1]
-local _,_,_,D,_,J=Ab(call('HGET',O,sub(K,-32))or'')
-local Ac=J and I+J+(#K>32 and D or 0)
-if not Ac or tonumber(Q[2])<=Ac then
+local function Bl(J)
+local Au,P=false,call('ZREVRANGE',H,0,0,'WITHSCORES')
+while P[1]and M>0 do
+local L=P[1]
+local _,_,_,D,_,K=Ab(call('HGET',O,sub(L,-32))or'')
+local Ac=K and J+K+(#L>32 and D or 0)
+if not Ac or tonumber(P[2])<=Ac then
 break
 end
-call('PEXPIREAT',N,Q[2])
-call('ZADD',G,Ac,K)
-Au,M,Q=true,M-3,call('ZREVRANGE',G,0,0,'WITHSCORES')
+call('PEXPIREAT',N,P[2])
+call('ZADD',H,Ac,L)
+Au,M,P=true,M-3,call('ZREVRANGE',H,0,0,'WITHSCORES')
 end
 if Au then
 Ax()
 end
-return Q[2]
+return P[2]
 end
-local function Bq(I)
-local Q=Bl(I)
-if not Q or tonumber(Q)<=I then
+local function Bq(J)
+local P=Bl(J)
+if not P or tonumber(P)<=J then
 Bf()
 return false
 end
 local Ac=math.max(1,math.ceil(M/3))
-local Ae=call('ZRANGEBYSCORE',G,'-inf',I,'LIMIT',0,Ac)
+local Ae=call('ZRANGEBYSCORE',H,'-inf',J,'LIMIT',0,Ac)
 if Ae[1]then
-call('ZREM',G,unpack(Ae))
+call('ZREM',H,unpack(Ae))
 Ar=#Ae==Ac
 M=M-3*#Ae
 end
-for _,K in ipairs(Ae)do
-Av(K)
+for _,L in ipairs(Ae)do
+Av(L)
 end
 return true
 end
-local function Ci(I,A)
+local function Ci(J,A)
 local B=Az(Bb())
 if B and B.E and B.E.Am then
 call('PEXPIRE',N,B.E.Ak)
 end
-if B and B.P and not B.E then
-if not Bq(I)then
+if B and B.T and not B.E then
+if not Bq(J)then
 return{}
 end
 if Ar and A then
-for _,K in ipairs({A,'~'..A})do
-local Aw=call('ZSCORE',G,K)
-if Aw and tonumber(Aw)<=I then
-call('ZREM',G,K)
-Av(K)
+for _,L in ipairs({A,'~'..A})do
+local Aw=call('ZSCORE',H,L)
+if Aw and tonumber(Aw)<=J then
+call('ZREM',H,L)
+Av(L)
 end
 end
 end
@@ -213,42 +212,42 @@ local function X(B,A)
 if B.E then
 return B.E.X and B.E.A==A
 end
-return B.P and call('ZSCORE',G,A)
+return B.T and call('ZSCORE',H,A)
 end
 local function Bk(A,Bd,D)
-call('ZADD',G,Bd,A)
+call('ZADD',H,Bd,A)
 if D>0 then
-call('ZADD',G,Bd+D,'~'..A)
+call('ZADD',H,Bd+D,'~'..A)
 end
 end
-local function Cf(B,A,J,I)
+local function Cf(B,A,K,J)
 local Ad=B.E and B.E.C or call('HGET',O,A)
-local C=By(Ad,J)
-local F,_,_,D,H=Ab(C)
+local C=By(Ad,K)
+local F,_,_,D,I=Ab(C)
 D=tonumber(D)
-call('PEXPIRE',N,J+D)
+call('PEXPIRE',N,K+D)
 if B.E then
 if C~=Ad then
-call('SET',N,A..B.E.Aj..C,'PX',J+D)
+call('SET',N,A..B.E.Aj..C,'PX',K+D)
 end
-return F,H
+return F,I
 end
 if C~=Ad then
 call('HSET',O,A,C)
 end
-Bk(A,I+J,D)
+Bk(A,J+K,D)
 Ax()
-return F,H
+return F,I
 end
-local function Cg(I)
-return call('ZRANGEBYSCORE',G,'('..string.format('%.0f',I),'+inf','LIMIT',0,1)[1]
+local function Cg(J)
+return call('ZRANGEBYSCORE',H,'('..string.format('%.0f',J),'+inf','LIMIT',0,1)[1]
 end
-local function Ce(K,I)
-local A=sub(K,-32)
-local S=call('ZSCORE',G,A)
-local Ak=call('ZSCORE',G,'~'..A)or S
-local B=S and'holding'or'closed'
-return sub(A,1,8),B,(S or Ak)-I,Ak-I,At(call('HGET',O,A))
+local function Ce(L,J)
+local A=sub(L,-32)
+local Q=call('ZSCORE',H,A)
+local Ak=call('ZSCORE',H,'~'..A)or Q
+local B=Q and'holding'or'closed'
+return sub(A,1,8),B,(Q or Ak)-J,Ak-J,At(call('HGET',O,A))
 end
 local Ap=KEYS[#KEYS]..'fence'
 local function Be(C,F)
@@ -261,8 +260,8 @@ local B=Az(Bb())
 if not B then
 return Bg()
 end
-local S=X(B,A)
-if not S or not B.E and tonumber(S)<=Bo(Bn())then
+local Q=X(B,A)
+if not Q or not B.E and tonumber(Q)<=Bo(Bn())then
 return 0
 end
 if tonumber(F)>(tonumber(call('GET',Ap)or 0)or 0)then
@@ -277,7 +276,7 @@ call('SET',N,A..B.E.Aj..Be(B.E.C,F),'KEEPTTL')
 return 1
 end
 call('HSET',O,A,Be(call('HGET',O,A),F))
-if B.P=='x'and tonumber(F)>tonumber(B.R)then
+if B.T=='x'and tonumber(F)>tonumber(B.V)then
 call('SET',N,'*x'..F,'KEEPTTL')
 end
 return 1

@@ -8,19 +8,19 @@ end
 end
 local Ex=Ay[2]and Bb('MGET',unpack(Ay))or{Bb('GETRANGE',Ay[1],0,32)}
 for i=1,#KEYS-1 do
-local L,X=KEYS[i],nil
-if not As[L]then
-local S=Ex[Ch[L]]
-if not S or S==''then
-X=Bb('EXISTS',L,L..':p')==0 and 0
-elseif type(S)=='string'and string.find(S,ARGV[2+Bj*(i-1)],1,true)==1 then
-X,As[L],Bn[#Bn+1]=1,true,L
+local K,X=KEYS[i],nil
+if not As[K]then
+local P=Ex[Ch[K]]
+if not P or P==''then
+X=Bb('EXISTS',K,K..':p')==0 and 0
+elseif type(P)=='string'and string.find(P,ARGV[2+Bj*(i-1)],1,true)==1 then
+X,As[K],Bn[#Bn+1]=1,true,K
 end
 end
 if X then
 Bl[i+1]=X
 else
-As[#As+1],As[L]=i,true
+As[#As+1],As[K]=i,true
 end
 end
 if Bn[1]then
@@ -64,11 +64,11 @@ Da=Cb
 end
 Ai=F
 end
-local L,O,V,Z,Aj,Ao,Ak
+local K,O,V,Aa,Aj,Ao,Ak
 local J,Bt,Bs,Bf=320,false,false,false
 local function on(Am)
 J,Bt,Bs,Bf=math.max(J,5),false,false,false
-L,O,V,Z=Am,Am..':h',Am..':d',Am..':o'
+K,O,V,Aa=Am,Am..':h',Am..':d',Am..':o'
 Aj,Ao,Ak=Am..':q',Am..':w',Am..':p'
 end
 local function Cr(Bc)
@@ -81,11 +81,11 @@ return F,M,W,Ek==''and H or'0',I,tonumber(N),Q
 end
 local Bo=12000
 local function Eu()
-local S=Bb('GETRANGE',L,0,Bo+99)
-if type(S)~='string'then
-return call('GET',L)
+local P=Bb('GETRANGE',K,0,Bo+99)
+if type(P)~='string'then
+return call('GET',K)
 end
-return(S~=''or call('EXISTS',L)==1)and S
+return(P~=''or call('EXISTS',K)==1)and P
 end
 local function Cn(C)
 if not C or#C<=Bo then
@@ -97,54 +97,53 @@ end
 local function Ew(C,N)
 return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..N..' '))
 end
-local function Ef(S)
-if#S<=32 then
-local K,P=match(S,'^%*([spx])(%d*/?%d*)$')
-if K~='p'or match(P,'^%d')then
-return K,P
+local function Ef(P)
+if#P<=32 then
+if P=='*s'or match(P,'^%*[xp]%d+$')or match(P,'^%*p%d+/%d+$')then
+return sub(P,2,2),sub(P,3)
 end
 end
 end
-local function Es(S)
-local At,A,Ar,Dy=match(S,'^(~?)(%x+)([-+])()')
+local function Es(P)
+local At,A,Ar,Dy=match(P,'^(~?)(%x+)([-+])()')
 if not A or#A~=32 then
 return nil
 end
-local C=Cn(sub(S,Dy))
+local C=Cn(sub(P,Dy))
 local F,M,_,H,I,N=Au(C)
 if M~='x'then
 return nil
 end
-local Aa=call('PTTL',L)
+local Z=call('PTTL',K)
 H=tonumber(H)
-local Bu=N and Aa>N+H
-Aa=Bu and N+H or Aa
-local Aq=At==''and Aa>H
+local Bu=N and Z>N+H
+Z=Bu and N+H or Z
+local Aq=At==''and Z>H
 return{
 A=A,At=At~='',Ar=Ar,C=C,F=F,H=H,I=I,
-Aq=Aq,Az=Aa,Aa=Aq and Aa-H or Aa,Bu=Bu,
+Aq=Aq,Az=Z,Z=Aq and Z-H or Z,Bu=Bu,
 }
 end
-local function Dd(S)
-if not S then
+local function Dd(P)
+if not P then
 return{}
 end
-if sub(S,1,1)~='*'then
-local E=Es(S)
-return E and{K='x',P='',E=E,F=E.F}
+if sub(P,1,1)~='*'then
+local E=Es(P)
+return E and{L='x',S='',E=E,F=E.F}
 end
-local K,P=Ef(S)
-return K and{K=K,P=P,F=K=='x'and P or nil}
+local L,S=Ef(P)
+return L and{L=L,S=S,F=L=='x'and S or nil}
 end
 local function Al(Cx,by)
-local P=call('HINCRBY',Z,Cx,by)
-if P<=0 then
-call('HDEL',Z,Cx)
+local S=call('HINCRBY',Aa,Cx,by)
+if S<=0 then
+call('HDEL',Aa,Cx)
 end
 end
 local function Bz(B)
-local T,Y=match(B.P,'^(%d*)/?(%d*)$')
-local Bp=tonumber(Y~=''and call('HGET',Z,'c'..Y)or 0)
+local T,Y=match(B.S,'^(%d*)/?(%d*)$')
+local Bp=tonumber(Y~=''and call('HGET',Aa,'c'..Y)or 0)
 if Bp>0 and Bp==call('HLEN',V)then
 T,Bp=Y,0
 end
@@ -158,7 +157,7 @@ end
 if B.E then
 return B.E.Aq and B.E.I==I and 1 or 0
 end
-return tonumber(call('HGET',Z,'o'..I)or 0)
+return tonumber(call('HGET',Aa,'o'..I)or 0)
 end
 local function Ca(C)
 local _,M,W,_,I=Au(C)
@@ -173,14 +172,14 @@ local function De(A,C)
 local _,M,W,_,_,_,Q=Au(C)
 if M=='p'then
 Al('used',-W)
-if call('HGET',Z,'c'..Q)then
+if call('HGET',Aa,'c'..Q)then
 Al('c'..Q,-1)
 end
 end
 call('HDEL',V,A)
 end
 local function Cp()
-call('UNLINK',L,O,V,Z)
+call('UNLINK',K,O,V,Aa)
 end
 local function Cu(R)
 local A=sub(R,-32)
@@ -198,7 +197,7 @@ end
 end
 local function Be()
 local Af=call('ZREVRANGE',O,0,0,'WITHSCORES')[2]
-for _,Am in ipairs({L,O,V,Z})do
+for _,Am in ipairs({K,O,V,Aa})do
 call('PEXPIREAT',Am,Af)
 end
 end
@@ -211,7 +210,7 @@ local Ac=N and G+N+(#R>32 and H or 0)
 if not Ac or tonumber(Af[2])<=Ac then
 break
 end
-call('PEXPIREAT',L,Af[2])
+call('PEXPIREAT',K,Af[2])
 call('ZADD',O,Ac,R)
 Cs,J,Af=true,J-3,call('ZREVRANGE',O,0,0,'WITHSCORES')
 end
@@ -241,9 +240,9 @@ end
 local function Er(G,A)
 local B=Dd(Eu())
 if B and B.E and B.E.Bu then
-call('PEXPIRE',L,B.E.Az)
+call('PEXPIRE',K,B.E.Az)
 end
-if B and B.K and not B.E then
+if B and B.L and not B.E then
 if not El(G)then
 return{}
 end
@@ -263,7 +262,7 @@ local function Aq(B,A)
 if B.E then
 return B.E.Aq and B.E.A==A
 end
-return B.K and call('ZSCORE',O,A)
+return B.L and call('ZSCORE',O,A)
 end
 local function Cd(A,Dj,H)
 call('ZADD',O,Dj,A)
@@ -276,10 +275,10 @@ local Ae=B.E and B.E.C or call('HGET',V,A)
 local C=Ew(Ae,N)
 local F,_,_,H,I=Au(C)
 H=tonumber(H)
-call('PEXPIRE',L,N+H)
+call('PEXPIRE',K,N+H)
 if B.E then
 if C~=Ae then
-call('SET',L,A..B.E.Ar..C,'PX',N+H)
+call('SET',K,A..B.E.Ar..C,'PX',N+H)
 end
 return F,I
 end
@@ -301,36 +300,36 @@ local B=Ap and'holding'or'closed'
 return sub(A,1,8),B,(Ap or Az)-G,Az-G,Cn(call('HGET',V,A))
 end
 local function Dq(D,B)
-local M,K=D.M,B.K
-if not K then
+local M,L=D.M,B.L
+if not L then
 return'fits'
 end
 if not Bt and Cc(B,D.I)>0 then
-if K=='x'and M=='x'and D.Ci or K=='s'and M=='s'then
+if L=='x'and M=='x'and D.Ci or L=='s'and M=='s'then
 return'passes'
-elseif K=='x'then
+elseif L=='x'then
 return'deadlock','x',1
 elseif M=='x'then
-local W=call('HGET',Z,'p'..D.I)
-return'deadlock',K,W and W..'/'..Bz(B)or 1
+local W=call('HGET',Aa,'p'..D.I)
+return'deadlock',L,W and W..'/'..Bz(B)or 1
 end
 end
-if M=='x'or K=='x'then
+if M=='x'or L=='x'then
 return'in_the_way'
 end
-if M~=K then
+if M~=L then
 local T=Dx(Dc(Cg()))
 local Cl=match(call('HGET',V,sub(T,-32)),'^%d+ %a (%S+)')
-return'mismatch',K,sub(Cl,1,20)
+return'mismatch',L,sub(Cl,1,21)
 end
-if K=='s'then
+if L=='s'then
 return'fits'
 end
 local Q,Ee,T,Y=D.Q,Bz(B)
 if Y and Q~=T and Q~=Y then
 return'in_the_way'
 end
-local Cl=call('HGET',Z,'used')or 0
+local Cl=call('HGET',Aa,'used')or 0
 return Cl+D.W<=math.min(Q,Ee)and'fits'or'in_the_way'
 end
 local function Dw(B)
@@ -341,58 +340,57 @@ local function Fb()
 return Cr('the fence counter is not a number that can grow')
 end
 local function Cq()
-if call('ZCARD',O)+call('HLEN',V)+call('HLEN',Z)>0 then
-call('UNLINK',O,V,Z)
+if call('ZCARD',O)+call('HLEN',V)+call('HLEN',Aa)>0 then
+call('UNLINK',O,V,Aa)
 end
 end
 local function Ds(E,G)
 Cq()
-call('SET',L,'*x'..E.F,'PX',E.Az)
+call('SET',K,'*x'..E.F,'PX',E.Az)
 call('HSET',V,E.A,E.C)
-Cd(E.A,G+E.Aa,E.H)
+Cd(E.A,G+E.Z,E.H)
 Al('o'..E.I,1)
 end
 local function Dv(D,F)
 local N,H,C=D.N,D.H,F..' '..D.C
-call('SET',L,D.A..D.Ar..C,'PX',N+H)
+call('SET',K,D.A..D.Ar..C,'PX',N+H)
 local E={
 A=D.A,At=false,Ar=D.Ar,C=C,F=F,H=H,
-I=D.I,Aq=true,Az=N+H,Aa=N,
+I=D.I,Aq=true,Az=N+H,Z=N,
 }
-return{K='x',P='',E=E,F=F}
+return{L='x',S='',E=E,F=F}
 end
 local function Ei(Q,B)
 local _,T,Y=Bz(B)
 if Q~=T then
 Y=Q
 end
-local P=Y and T..'/'..Y or T
-if P~=B.P then
-call('SET',L,'*p'..P,'PX',call('PTTL',L))
-call('HDEL',Z,'c'..T)
+local S=Y and T..'/'..Y or T
+if S~=B.S then
+call('SET',K,'*p'..S,'KEEPTTL')
 end
 if Q~=T then
 Al('c'..Q,1)
 end
-return P
+return S
 end
 local function Du(D,B,F,G)
 local A,I=D.A,D.I
 if F~=B.F then
 Ec(tonumber(F))
 end
-if not B.K and D.M=='x'then
+if not B.L and D.M=='x'then
 return Dv(D,F)
 end
 if B.E then
 Ds(B.E,G)
-elseif not B.K then
+elseif not B.L then
 Cq()
-call('SET',L,'*'..D.M..D.Q,'PX',D.N+D.H)
+call('SET',K,'*'..D.M..D.Q,'PX',D.N+D.H)
 end
-local P=D.Q
-if B.K=='p'then
-P=Ei(P,B)
+local S=D.Q
+if B.L=='p'then
+S=Ei(S,B)
 end
 Cd(A,G+D.N,D.H)
 call('HSET',V,A,F..' '..D.C)
@@ -406,9 +404,9 @@ Al('p'..I,D.W)
 end
 end
 if D.M=='x'then
-return{K='x',P=F,F=F}
+return{L='x',S=F,F=F}
 end
-return{K=D.M,P=P}
+return{L=D.M,S=S}
 end
 local function Br(A)
 if call('ZREM',Ak,A,'!'..A)==0 then
@@ -452,6 +450,9 @@ if not U then
 return nil
 end
 local M,W,H,I,Eo=match(C,'^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+if not W then
+return nil
+end
 local Ev,Q=match(W,'^(%d+)/?(%d*)$')
 local Ct=H~='0'
 return{
@@ -605,7 +606,7 @@ return B
 end
 local function Ej(B,A,C)
 if B.E then
-call('DEL',L)
+call('DEL',K)
 return{}
 end
 call('ZREM',O,A,'~'..A)
@@ -626,17 +627,17 @@ end
 local C=B.E and B.E.C or call('HGET',V,A)
 local _,_,_,_,Eb=Au(C)
 B=Dt(B,A,C)
-local Aa=Cc(B,Eb)
-return Aa>0 and{'still_held',Aa}or 1,B
+local Z=Cc(B,Eb)
+return Z>0 and{'still_held',Z}or 1,B
 end
 local function Dm(C,Ah)
 return(string.gsub(C,'^(%d+ %a [%d/]+ !?%d+)/?%d* %S* ','%1/'..Ah..'  '))
 end
 local function Dr(B,A,C,Ah,G)
 if B.E then
-call('PEXPIRE',L,Ah)
+call('PEXPIRE',K,Ah)
 local At='~'..A..'-'..Dm(C,Ah)
-call('SET',L,At,'PX',Ah)
+call('SET',K,At,'PX',Ah)
 return Dd(At)
 end
 call('ZREM',O,A)

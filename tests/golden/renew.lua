@@ -4,16 +4,16 @@ local Cb=Ah('MGET',unpack(KEYS))
 for i=1,#KEYS do
 local J,O,M=KEYS[i],2+Bc*(i-1),nil
 if not Ab[J]then
-local E=Cb[i]
-if not E then
+local D=Cb[i]
+if not D then
 M=Ah('EXISTS',J)==0 and 0
-elseif sub(E,1,33)==ARGV[O]then
-local Ao,Ae,Bv=match(E,'^(%d+ x 1 0)/?(%d*)() ',34)
+elseif sub(D,1,33)==ARGV[O]then
+local Ao,Ae,Bv=match(D,'^(%d+ x 1 0)/?(%d*)() ',34)
 local G=ARGV[O+1]
 M=Ao and Ah('PEXPIRE',J,G)==1 and 1
 if M and Ae~=G then
-E=ARGV[O]..Ao..'/'..G..sub(E,Bv)
-M=Ah('SET',J,E,'PX',G).ok and 1
+D=ARGV[O]..Ao..'/'..G..sub(D,Bv)
+M=Ah('SET',J,D,'PX',G).ok and 1
 end
 end
 end
@@ -37,28 +37,28 @@ end
 local function Bq(us)
 return math.floor(us/1000)
 end
-local J,H,U,W,Bt,Cc,Ca
+local J,H,S,U,Bt,Cc,Ca
 local N,At,By,Bk=320,false,false,false
-local function on(V)
+local function on(T)
 N,At,By,Bk=math.max(N,5),false,false,false
-J,H,U,W=V,V..':h',V..':d',V..':o'
-Bt,Cc,Ca=V..':q',V..':w',V..':p'
+J,H,S,U=T,T..':h',T..':d',T..':o'
+Bt,Cc,Ca=T..':q',T..':w',T..':p'
 end
 local function Bh(Cd)
 return{'corrupt',Cd or'a value that is no lock'}
 end
 local function Ac(C)
-local R,Z,Ag,Aj,Br,D,G,K=
+local Q,Y,Ag,Aj,Br,E,G,K=
 match(C,'^(%d+) (%a) (%d+)/?(%d*) (!?)(%d+)/?(%d*) (%S*) ')
-return R,Z,Ag,Br==''and D or'0',K,tonumber(G),Aj
+return Q,Y,Ag,Br==''and E or'0',K,tonumber(G),Aj
 end
 local Al=12000
 local function Bd()
-local E=Ah('GETRANGE',J,0,Al+99)
-if type(E)~='string'then
+local D=Ah('GETRANGE',J,0,Al+99)
+if type(D)~='string'then
 return call('GET',J)
 end
-return(E~=''or call('EXISTS',J)==1)and E
+return(D~=''or call('EXISTS',J)==1)and D
 end
 local function Au(C)
 if not C or#C<=Al then
@@ -70,55 +70,54 @@ end
 local function Bz(C,G)
 return(string.gsub(C,'^(%d+ %a [%d/]+ )!?(%d+)/?%d* ','%1%2/'..G..' '))
 end
-local function Bo(E)
-if#E<=32 then
-local P,T=match(E,'^%*([spx])(%d*/?%d*)$')
-if P~='p'or match(T,'^%d')then
-return P,T
+local function Bo(D)
+if#D<=32 then
+if D=='*s'or match(D,'^%*[xp]%d+$')or match(D,'^%*p%d+/%d+$')then
+return sub(D,2,2),sub(D,3)
 end
 end
 end
-local function Bx(E)
-local Ar,A,As,Bl=match(E,'^(~?)(%x+)([-+])()')
+local function Bx(D)
+local Ar,A,As,Bl=match(D,'^(~?)(%x+)([-+])()')
 if not A or#A~=32 then
 return nil
 end
-local C=Au(sub(E,Bl))
-local R,Z,_,D,K,G=Ac(C)
-if Z~='x'then
+local C=Au(sub(D,Bl))
+local Q,Y,_,E,K,G=Ac(C)
+if Y~='x'then
 return nil
 end
-local X=call('PTTL',J)
-D=tonumber(D)
-local Ap=G and X>G+D
-X=Ap and G+D or X
-local Y=Ar==''and X>D
+local W=call('PTTL',J)
+E=tonumber(E)
+local Ap=G and W>G+E
+W=Ap and G+E or W
+local X=Ar==''and W>E
 return{
-A=A,Ar=Ar~='',As=As,C=C,R=R,D=D,K=K,
-Y=Y,Am=X,X=Y and X-D or X,Ap=Ap,
+A=A,Ar=Ar~='',As=As,C=C,Q=Q,E=E,K=K,
+X=X,Am=W,W=X and W-E or W,Ap=Ap,
 }
 end
-local function Ba(E)
-if not E then
+local function Ba(D)
+if not D then
 return{}
 end
-if sub(E,1,1)~='*'then
-local F=Bx(E)
-return F and{P='x',T='',F=F,R=F.R}
+if sub(D,1,1)~='*'then
+local F=Bx(D)
+return F and{V='x',Z='',F=F,Q=F.Q}
 end
-local P,T=Bo(E)
-return P and{P=P,T=T,R=P=='x'and T or nil}
+local V,Z=Bo(D)
+return V and{V=V,Z=Z,Q=V=='x'and Z or nil}
 end
 local function Ak(Az,by)
-local T=call('HINCRBY',W,Az,by)
-if T<=0 then
-call('HDEL',W,Az)
+local Z=call('HINCRBY',U,Az,by)
+if Z<=0 then
+call('HDEL',U,Az)
 end
 end
 local function Ce(B)
-local O,Aa=match(B.T,'^(%d*)/?(%d*)$')
-local An=tonumber(Aa~=''and call('HGET',W,'c'..Aa)or 0)
-if An>0 and An==call('HLEN',U)then
+local O,Aa=match(B.Z,'^(%d*)/?(%d*)$')
+local An=tonumber(Aa~=''and call('HGET',U,'c'..Aa)or 0)
+if An>0 and An==call('HLEN',S)then
 O,An=Aa,0
 end
 Aa=An>0 and Aa
@@ -129,73 +128,73 @@ if K==''then
 return 0
 end
 if B.F then
-return B.F.Y and B.F.K==K and 1 or 0
+return B.F.X and B.F.K==K and 1 or 0
 end
-return tonumber(call('HGET',W,'o'..K)or 0)
+return tonumber(call('HGET',U,'o'..K)or 0)
 end
 local function Bi(C)
-local _,Z,Ag,_,K=Ac(C)
+local _,Y,Ag,_,K=Ac(C)
 if K~=''then
 Ak('o'..K,-1)
-if Z=='p'then
+if Y=='p'then
 Ak('p'..K,-Ag)
 end
 end
 end
 local function Bu(A,C)
-local _,Z,Ag,_,_,_,Aj=Ac(C)
-if Z=='p'then
+local _,Y,Ag,_,_,_,Aj=Ac(C)
+if Y=='p'then
 Ak('used',-Ag)
-if call('HGET',W,'c'..Aj)then
+if call('HGET',U,'c'..Aj)then
 Ak('c'..Aj,-1)
 end
 end
-call('HDEL',U,A)
+call('HDEL',S,A)
 end
 local function Bg()
-call('UNLINK',J,H,U,W)
+call('UNLINK',J,H,S,U)
 end
 local function Aw(L)
 local A=sub(L,-32)
-local C=call('HGET',U,A)
-local S=L==A
+local C=call('HGET',S,A)
+local R=L==A
 if C then
-local _,_,_,D=Ac(C)
-if S then
+local _,_,_,E=Ac(C)
+if R then
 Bi(C)
 end
-if not S or D=='0'then
+if not R or E=='0'then
 Bu(A,C)
 end
 end
 end
 local function Ay()
-local Q=call('ZREVRANGE',H,0,0,'WITHSCORES')[2]
-for _,V in ipairs({J,H,U,W})do
-call('PEXPIREAT',V,Q)
+local P=call('ZREVRANGE',H,0,0,'WITHSCORES')[2]
+for _,T in ipairs({J,H,S,U})do
+call('PEXPIREAT',T,P)
 end
 end
 local function Bn(I)
-local Av,Q=false,call('ZREVRANGE',H,0,0,'WITHSCORES')
-while Q[1]and N>0 do
-local L=Q[1]
-local _,_,_,D,_,G=Ac(call('HGET',U,sub(L,-32))or'')
-local Ad=G and I+G+(#L>32 and D or 0)
-if not Ad or tonumber(Q[2])<=Ad then
+local Av,P=false,call('ZREVRANGE',H,0,0,'WITHSCORES')
+while P[1]and N>0 do
+local L=P[1]
+local _,_,_,E,_,G=Ac(call('HGET',S,sub(L,-32))or'')
+local Ad=G and I+G+(#L>32 and E or 0)
+if not Ad or tonumber(P[2])<=Ad then
 break
 end
-call('PEXPIREAT',J,Q[2])
+call('PEXPIREAT',J,P[2])
 call('ZADD',H,Ad,L)
-Av,N,Q=true,N-3,call('ZREVRANGE',H,0,0,'WITHSCORES')
+Av,N,P=true,N-3,call('ZREVRANGE',H,0,0,'WITHSCORES')
 end
 if Av then
 Ay()
 end
-return Q[2]
+return P[2]
 end
 local function Bs(I)
-local Q=Bn(I)
-if not Q or tonumber(Q)<=I then
+local P=Bn(I)
+if not P or tonumber(P)<=I then
 Bg()
 return false
 end
@@ -216,7 +215,7 @@ local B=Ba(Bd())
 if B and B.F and B.F.Ap then
 call('PEXPIRE',J,B.F.Am)
 end
-if B and B.P and not B.F then
+if B and B.V and not B.F then
 if not Bs(I)then
 return{}
 end
@@ -232,46 +231,46 @@ end
 end
 return B
 end
-local function Y(B,A)
+local function X(B,A)
 if B.F then
-return B.F.Y and B.F.A==A
+return B.F.X and B.F.A==A
 end
-return B.P and call('ZSCORE',H,A)
+return B.V and call('ZSCORE',H,A)
 end
-local function Bm(A,Bf,D)
+local function Bm(A,Bf,E)
 call('ZADD',H,Bf,A)
-if D>0 then
-call('ZADD',H,Bf+D,'~'..A)
+if E>0 then
+call('ZADD',H,Bf+E,'~'..A)
 end
 end
 local function Bj(B,A,G,I)
-local Ae=B.F and B.F.C or call('HGET',U,A)
+local Ae=B.F and B.F.C or call('HGET',S,A)
 local C=Bz(Ae,G)
-local R,_,_,D,K=Ac(C)
-D=tonumber(D)
-call('PEXPIRE',J,G+D)
+local Q,_,_,E,K=Ac(C)
+E=tonumber(E)
+call('PEXPIRE',J,G+E)
 if B.F then
 if C~=Ae then
-call('SET',J,A..B.F.As..C,'PX',G+D)
+call('SET',J,A..B.F.As..C,'PX',G+E)
 end
-return R,K
+return Q,K
 end
 if C~=Ae then
-call('HSET',U,A,C)
+call('HSET',S,A,C)
 end
-Bm(A,I+G,D)
+Bm(A,I+G,E)
 Ay()
-return R,K
+return Q,K
 end
 local function Cg(I)
 return call('ZRANGEBYSCORE',H,'('..string.format('%.0f',I),'+inf','LIMIT',0,1)[1]
 end
 local function Cf(L,I)
 local A=sub(L,-32)
-local S=call('ZSCORE',H,A)
-local Am=call('ZSCORE',H,'~'..A)or S
-local B=S and'holding'or'closed'
-return sub(A,1,8),B,(S or Am)-I,Am-I,Au(call('HGET',U,A))
+local R=call('ZSCORE',H,A)
+local Am=call('ZSCORE',H,'~'..A)or R
+local B=R and'holding'or'closed'
+return sub(A,1,8),B,(R or Am)-I,Am-I,Au(call('HGET',S,A))
 end
 local function Bw(O)
 local A=sub(ARGV[O],1,32)
@@ -280,11 +279,11 @@ if not B then
 return Bh()
 end
 local I=Bq(Bp())
-local S=Y(B,A)
-if not S and B.P and not B.F and call('EXISTS',H)==0 then
+local R=X(B,A)
+if not R and B.V and not B.F and call('EXISTS',H)==0 then
 error({err='TRYAGAIN part of it is on another node'})
 end
-if not S or not B.F and tonumber(S)<=I then
+if not R or not B.F and tonumber(R)<=I then
 return 0
 end
 Bj(B,A,tonumber(ARGV[O+1]),I)

@@ -177,6 +177,21 @@ fn outside_of_a_runtime_nothing_is_asked_for() {
 }
 
 #[test]
+fn a_runtime_without_timers_panics_before_anything_is_asked_for() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let there = locks.clone();
+        let outside = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(async { there.with_lock(Acquire::new("r"), async |_| ()).now_or_never() })
+        };
+        assert!(std::thread::spawn(outside).join().is_err(), "tokio says that timers are disabled");
+        sleep(millis(1)).await;
+        assert_eq!(locks.send(Stats).await.unwrap().attempts, 0, "nothing was sent");
+    });
+}
+
+#[test]
 fn a_manager_that_is_gone_is_told() {
     in_virtual_time(|| async {
         let locks = World::new().manager();

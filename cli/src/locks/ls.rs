@@ -10,7 +10,8 @@ use super::{
     view::Resource,
 };
 use crate::{
-    FAILED, Failure, looking,
+    FAILED, Failure,
+    looking::{self, Unreadable},
     print::{self, Column, Row, Table, Tone, span},
     settings::Source,
 };
@@ -94,17 +95,18 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         let listing = looking::list(&locks, list).await?;
         let mut walked = Walked::of(&listing);
         let (seen, unreadable) = looking::inspect_readable(&locks, listing.resources).await?;
-        walked.unreadable = unreadable;
+        walked.unreadable = unreadable.len() as u64;
         // Who has gone since the walk is not there.
         let there = seen.into_iter().map(|(name, seen)| Resource::of(&name, seen));
         let is_there = |it: &Resource| if *contended { it.waiting > 0 } else { !it.is_free() };
         let there: Vec<Resource> = there.filter(is_there).collect();
         if page.json {
             there.iter().try_for_each(print::json)?;
+            unreadable.iter().try_for_each(print::json)?;
             print::json(&walked)?;
         } else {
-            if !there.is_empty() {
-                table(&there).print()?;
+            if !there.is_empty() || !unreadable.is_empty() {
+                table(&there, &unreadable).print()?;
             }
             let (command, state) = if *contended { ("ls --contended", "contended") } else { ("ls", "held") };
             print::note(&walked.told(&format!("{} {state}", there.len()), page, command));
@@ -113,7 +115,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     })
 }
 
-fn table(resources: &[Resource]) -> Table {
+fn table(resources: &[Resource], unreadable: &[Unreadable]) -> Table {
     let mut table = Table::new(COLUMNS);
     for resource in resources {
         let first = resource.holders.first();
@@ -135,6 +137,10 @@ fn table(resources: &[Resource]) -> Table {
             .known(first.and_then(|first| first.age).map(span))
             .known(first.map(|first| span(first.left)));
         table.add(row);
+    }
+    for Unreadable { resource, .. } in unreadable {
+        let row = Row::default().cell(resource).toned("unreadable", Tone::Bad);
+        table.add((2..COLUMNS.len()).fold(row, |row, _| row.known(None::<&str>)));
     }
     table
 }

@@ -17,8 +17,12 @@ pub(crate) struct Resource {
     pub(crate) held: bool,
     /// The number of all holders.
     pub(crate) total: u64,
-    /// The number of all waiters.
+    /// The number of all waiters; zero where the store keeps no queues.
+    #[serde(skip)]
     pub(crate) waiting: u64,
+    /// The same; `None` where the store keeps no queues.
+    #[serde(rename = "waiting")]
+    pub(crate) known_waiting: Option<u64>,
     /// Holders, those that end first.
     pub(crate) holders: Vec<Holder>,
     /// Waiters, the first of the queue.
@@ -75,6 +79,10 @@ pub(crate) struct Who {
 impl Resource {
     pub(crate) fn of(name: &ResourceName, inspection: Inspection) -> Self {
         let Inspection { holders, total, waiting, waiters } = inspection;
+        // Such a store, the plain layout, has no fences either.
+        let without =
+            |holder: &leasehold::Holder| holder.state == HolderState::Holding && holder.fence.is_none();
+        let keeps_no_queue = waiting == 0 && holders.iter().any(without);
         let more = total > holders.len() as u64;
         let holders: Vec<Holder> = holders.into_iter().map(Holder::of).collect();
         let waiters = waiters.into_iter().enumerate().map(|(ahead, waiter)| Waiter::of(ahead + 1, waiter));
@@ -84,6 +92,7 @@ impl Resource {
             held: more || holders.iter().any(Holder::holds),
             total,
             waiting,
+            known_waiting: (!keeps_no_queue).then_some(waiting),
             waiters: waiters.collect(),
             holders,
         }

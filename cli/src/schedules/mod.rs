@@ -111,15 +111,17 @@ fn ls(page: &Page) -> Result<ExitCode, Failure> {
     looking::with(&page.source, async |locks| {
         let listing = looking::list(&locks, page.list(ALL_THAT_CAN_BE).schedules()).await?;
         let mut walked = Walked::of(&listing);
-        let mut schedules = Vec::new();
+        let (mut schedules, mut unreadable) = (Vec::new(), Vec::new());
         for name in &listing.resources {
             match looking::unless_unreadable(name, find(&locks, name).await)? {
-                Some(schedule) => schedules.extend(schedule),
-                None => walked.unreadable += 1,
+                Ok(schedule) => schedules.extend(schedule),
+                Err(foreign) => unreadable.push(foreign),
             }
         }
+        walked.unreadable = unreadable.len() as u64;
         if page.json {
             schedules.iter().try_for_each(print::json)?;
+            unreadable.iter().try_for_each(print::json)?;
             print::json(&walked)?;
         } else {
             if !schedules.is_empty() {

@@ -27,7 +27,7 @@ pub(super) struct Schedule {
     /// The holder that runs it; `None` if no process does.
     runner: Option<Holder>,
     /// The number of processes that stand behind it.
-    standing_by: u64,
+    standing_by: Option<u64>,
     #[serde(skip)]
     since_last_tick: Duration,
 }
@@ -74,7 +74,7 @@ const RUN_COLUMNS: &[Column] = &[
 impl Schedule {
     pub(super) fn of(name: &ResourceName, status: Status, inspection: Inspection) -> Self {
         let Status { now, paused, asked, last, runs, history, .. } = status;
-        let Resource { holders, waiting, .. } = Resource::of(name, inspection);
+        let Resource { holders, known_waiting, .. } = Resource::of(name, inspection);
         Self {
             kind: "schedule",
             schedule: name.to_string(),
@@ -84,7 +84,7 @@ impl Schedule {
             runs,
             last_run: history.first().map(RunView::of),
             runner: holders.into_iter().find(Holder::holds),
-            standing_by: waiting,
+            standing_by: known_waiting,
             since_last_tick: since(last, now),
         }
     }
@@ -106,7 +106,8 @@ impl Schedule {
             Some(runner) => lines.push(format!("runner      {}", runner.who.described())),
             None => lines.push("runner      none: no process that has started it holds its lease".to_owned()),
         }
-        lines.push(format!("standing by {}", self.standing_by));
+        let standing_by = self.standing_by.map_or_else(|| "not known".to_owned(), |it| it.to_string());
+        lines.push(format!("standing by {standing_by}"));
         lines.push(format!("last tick   {}, {} ago", self.last_tick, span(self.since_last_tick)));
         if let Some(run) = &self.last_run {
             lines.push(format!("last run    {} at {}: {}", run.number, run.started_at, run.ended()));
@@ -129,7 +130,7 @@ pub(super) fn table(schedules: &[Schedule]) -> Table {
             .toned(state, tone)
             .known(runner.and_then(|runner| runner.host.as_ref()))
             .known(runner.and_then(|runner| runner.pid))
-            .cell(schedule.standing_by)
+            .known(schedule.standing_by)
             .cell(schedule.runs)
             .cell(format!("{} ago", span(schedule.since_last_tick)));
         let row = match &schedule.last_run {

@@ -10,7 +10,7 @@ use leasehold::{
 };
 
 use super::seen::{Hold, Look, Missing, Report, Wait, Walk, Who};
-use crate::{Failure, in_one_line, looking::TOLD_AT_MOST};
+use crate::{Failure, in_one_line, looking::TOLD_AT_MOST, print::counted};
 
 /// The most names that a walk returns, which is also the most that the library gives.
 const NAMES_AT_MOST: usize = 10_000;
@@ -69,14 +69,19 @@ impl Asker {
             };
             answer.map(|inspection| look_of(resource, inspection))
         };
-        let (mut looks, mut missing) = (Vec::new(), None);
+        let (mut looks, mut missing, mut others) = (Vec::new(), None, 0);
         for answer in join_all(resources.into_iter().map(look)).await {
             match answer {
                 Ok(look) => looks.push(look),
                 // A record that cannot be read hides no trouble with the store.
-                Err(Missing::Record(_)) if missing.is_some() => {}
+                Err(Missing::Record(_)) if missing.is_some() => others += 1,
                 Err(other) => missing = Some(other),
             }
+        }
+        if let Some(Missing::Record(first)) = &mut missing
+            && others > 0
+        {
+            *first += &format!("; and {}", counted(others, "other record"));
         }
         Report::Looks(looks, missing)
     }

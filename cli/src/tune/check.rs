@@ -6,7 +6,8 @@ use leasehold::{
     ConfigError,
     tuning::{Report, ServerProfile, Workload, simulate},
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::Error as _};
+use serde_json::Value;
 
 use super::{
     figures::{Figure, PREDICTED, Spread},
@@ -61,9 +62,23 @@ pub(crate) struct Options {
 /// A prediction and what was measured, in each repetition.
 #[derive(Serialize)]
 struct Checked {
+    #[serde(serialize_with = "in_seconds")]
     profile: ServerProfile,
     predicted: Report,
     measured: Vec<Report>,
+}
+
+/// Writes a profile, whose times are microseconds, in seconds.
+fn in_seconds<S: Serializer>(profile: &ServerProfile, to: S) -> Result<S::Ok, S::Error> {
+    let fields = serde_json::to_value(profile).map_err(S::Error::custom)?;
+    let seconds = |time: &Value| time.as_f64().map(|micros| micros / 1e6);
+    let scaled = fields.as_object().into_iter().flatten().map(|(name, time)| match (name.as_str(), time) {
+        // It is the share of a core.
+        ("idle", share) => (name.clone(), share.clone()),
+        (name, Value::Array(times)) => (format!("{name}_seconds"), times.iter().map(seconds).collect()),
+        (name, time) => (format!("{name}_seconds"), seconds(time).into()),
+    });
+    to.collect_map(scaled)
 }
 
 impl Checked {

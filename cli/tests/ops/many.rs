@@ -67,8 +67,11 @@ fn a_foreign_record_is_told_and_hides_no_other() {
     for name in ["foreign", "bytes"] {
         assert!(ran.err.contains(&format!("many/{name}: the store holds something foreign")), "{ran:?}");
     }
-    let page = run(&server.url(), &["ls", "many/", "--json"]).of_kind("page").remove(0);
-    assert_eq!(page["unreadable"], 2);
+    assert_eq!(ran.out.matches("unreadable").count(), 2, "{ran:?}");
+    let told = run(&server.url(), &["ls", "many/", "--json"]);
+    let names: Vec<_> = told.of_kind("unreadable").iter().map(|it| it["resource"].clone()).collect();
+    assert_eq!(names, ["many/bytes", "many/foreign"]);
+    assert_eq!(told.of_kind("page")[0]["unreadable"], 2);
 }
 
 #[test]

@@ -9,15 +9,16 @@ use crate::{statistics::seconds, tuning::report::Report};
 #[non_exhaustive]
 pub struct Figures {
     /// The share of the requests that got their lease.
+    #[serde(rename = "success_rate")]
     pub success: f64,
     /// The median of the waits of granted requests.
-    #[serde(rename = "p50_wait_seconds", with = "seconds::micros")]
+    #[serde(rename = "waited_p50_seconds", with = "seconds::micros")]
     pub p50_wait: f64,
     /// The 99th percentile of the waits of granted requests.
-    #[serde(rename = "p99_wait_seconds", with = "seconds::micros")]
+    #[serde(rename = "waited_p99_seconds", with = "seconds::micros")]
     pub p99_wait: f64,
     /// The median of the waits of the other requests.
-    #[serde(rename = "wait_in_vain_seconds", with = "seconds::micros")]
+    #[serde(rename = "waited_in_vain_p50_seconds", with = "seconds::micros")]
     pub wait_in_vain: f64,
     /// The calls that servers served, for each granted request.
     pub commands: f64,

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     config::Config,
     doctor::{self, Diagnosis, Severity},
+    statistics::seconds,
 };
 
 /// The time for which findings are told again to whoever asks for an examination.
@@ -35,6 +36,7 @@ pub(crate) struct Doctor {
 /// The findings of an examination.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct DiagnosisView {
+    #[serde(rename = "seconds_ago", serialize_with = "seconds::of_millis")]
     pub(crate) ms_ago: u64,
     pub(crate) worst: Option<Severity>,
     #[serde(flatten)]

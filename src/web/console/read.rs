@@ -9,8 +9,8 @@ use super::{
     failure::Failure,
     model::{
         ElectionView, HolderView, ManagersView, OwnLeaseView, Page, ResourceView, Row, RunView, ScheduleView,
-        SchedulesView, SettingsView, TuningView, UnknownView, WaiterView, is_holding, millis, role, shown,
-        stamp, waiting,
+        SchedulesView, SettingsView, TuningView, UnknownView, WaiterView, is_held, is_holding, millis, role,
+        shown, stamp, waiting,
     },
     observe::{Elections, Processes, Timeline, TunerSaid, is_of_one},
     recommendation,
@@ -122,10 +122,11 @@ pub(crate) async fn resource(shared: &Shared, name: &str) -> Result<ResourceView
     // First: the observer takes an interest in what there is an answer about.
     let inspection = inspect(shared, &name).await?;
     let timeline = ask(&shared.observer, Timeline(name.clone())).await?;
-    let waiting = waiting_at(shared, &inspection);
+    let (held, waiting) = (is_held(&inspection), waiting_at(shared, &inspection));
     let Inspection { holders, total, waiters, .. } = inspection;
     Ok(ResourceView {
         name: name.encoded(),
+        held,
         total,
         waiting,
         holders: holders.iter().map(HolderView::of).collect(),

@@ -108,6 +108,9 @@ async fn a_long_value_that_is_no_record_is_corrupt_and_is_not_carried_either() {
         format!("*x{ones}"),
         "*p".into(),
         "*p/5".into(),
+        "*p5/".into(),
+        "*s5/2".into(),
+        "*x7/3".into(),
         format!("{token}-{ones} x 1 0  {{}}"),
         format!("{token}-7 x 1 0 {ones} {{}}"),
     ] {

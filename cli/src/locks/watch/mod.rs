@@ -154,7 +154,7 @@ impl<'a> Watch<'a> {
                 // Others below the prefix are watched all the same.
                 Err(failure) => {
                     if self.unreadable.insert(name.clone()) {
-                        looking::unless_unreadable(&name, Err::<(), _>(failure))?;
+                        drop(looking::unless_unreadable(&name, Err::<(), _>(failure))?);
                     }
                 }
             }

@@ -62,6 +62,8 @@ pub(crate) struct Page {
 pub(crate) struct Row {
     #[serde(rename = "resource")]
     pub(crate) name: String,
+    /// False if it is free or only kept closed; `None` if the store does not tell.
+    pub(crate) held: Option<bool>,
     /// `None` if the store does not tell.
     #[serde(rename = "total")]
     pub(crate) holders: Option<u64>,
@@ -81,6 +83,7 @@ impl Row {
     pub(crate) fn of(name: &ResourceName, inspection: &Inspection) -> Self {
         Self {
             name: name.encoded(),
+            held: Some(is_held(inspection)),
             holders: Some(inspection.total),
             waiting: waiting(inspection),
             holder: inspection.holders.first().map(HolderView::of),
@@ -93,6 +96,7 @@ impl Row {
     pub(crate) fn unknown(name: &ResourceName, error: &InspectError) -> Self {
         Self {
             name: name.encoded(),
+            held: None,
             holders: None,
             waiting: None,
             holder: None,
@@ -106,6 +110,11 @@ impl Row {
 pub(crate) fn keeps_no_queue(inspection: &Inspection) -> bool {
     let without = |holder: &Holder| is_holding(holder) && holder.fence.is_none();
     inspection.waiting == 0 && inspection.holders.iter().any(without)
+}
+
+/// Returns true if somebody holds a resource.
+pub(crate) fn is_held(inspection: &Inspection) -> bool {
+    inspection.total > inspection.holders.len() as u64 || inspection.holders.iter().any(is_holding)
 }
 
 /// Returns true for a holder that does not only keep its resource closed.
@@ -123,6 +132,8 @@ pub(crate) fn waiting(inspection: &Inspection) -> Option<u64> {
 pub(crate) struct ResourceView {
     #[serde(rename = "resource")]
     pub(crate) name: String,
+    /// False if it is free or only kept closed.
+    pub(crate) held: bool,
     /// The number of all holders, and of all waiters: `None` where the store keeps no queues.
     pub(crate) total: u64,
     pub(crate) waiting: Option<u64>,

@@ -30,7 +30,7 @@ local function check(request, state)
   if mode ~= kind then
     local first = first_of_all(millis(micros()))
     local used = string.match(redis.call('HGET', records, string.sub(first, -32)), '^%d+ %a (%S+)')
-    return 'mismatch', kind, string.sub(used, 1, 20)
+    return 'mismatch', kind, string.sub(used, 1, 21)
   end
   if kind == 's' then
     return 'fits'
@@ -88,8 +88,7 @@ local function note_capacity(capacity, state)
   end
   local number = other and first .. '/' .. other or first
   if number ~= state.number then
-    redis.call('SET', main, '*p' .. number, 'PX', redis.call('PTTL', main))
-    redis.call('HDEL', counts, 'c' .. first)
+    redis.call('SET', main, '*p' .. number, 'KEEPTTL')
   end
   if capacity ~= first then
     count('c' .. capacity, 1)

@@ -2,7 +2,8 @@
 -- queue.lua.
 --
 -- request  four of ARGV: a token, behind it the mark of its string form if it is exclusive · ms until it opens: ttl
---          and lock delay · record without its fence · <1 if re-entrant, else 0>, with a queue ticket also <inbox> <grant window ms> <ticket ttl ms> <the most waiters>,
+--          and lock delay · record without its fence · <1 if re-entrant, else 0>,
+--          with a queue ticket also <inbox> <grant window ms> <ticket ttl ms> <the most waiters>,
 --          and if a quorum proposes one <the number of its arrival>.
 --          All but the token are empty if they are those of the request before it: every byte that Lua is given costs time
 -- answers  granted fence holds

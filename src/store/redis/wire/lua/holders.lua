@@ -61,9 +61,8 @@ end
 -- Returns the kind (s, p or x) of a marker, and its number; nil if the value is no marker of ours, which are short.
 local function marker(value)
   if #value <= 32 then
-    local kind, number = string.match(value, '^%*([spx])(%d*/?%d*)$')
-    if kind ~= 'p' or string.match(number, '^%d') then
-      return kind, number
+    if value == '*s' or string.match(value, '^%*[xp]%d+$') or string.match(value, '^%*p%d+/%d+$') then
+      return string.sub(value, 2, 2), string.sub(value, 3)
     end
   end
 end

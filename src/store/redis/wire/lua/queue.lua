@@ -3,7 +3,8 @@
 --
 -- main:q  queue    sorted set: a token, by the number of its arrival. A resource without it has no waiters
 -- main:w  waiters  hash: token -> <number of its arrival> <1 if it came back after it was set aside, else 0> <inbox>
---                  <grant window ms> <ticket ttl ms> <1 if re-entrant, else 0> <record without its fence>; also '?' -> see the_roll
+--                  <grant window ms> <ticket ttl ms> <1 if re-entrant, else 0> <record without its fence>;
+--                  also '?' -> see the_roll
 -- main:p  tickets  sorted set of queue tickets: a token, by the ms at which its ticket expires;
 --                  '!' and a token, by the ms until which what it was handed over can be taken up
 -- All three end with the last ticket. A waiter that was handed over what it waits for, or that is taken for dead, is set
@@ -60,6 +61,9 @@ local function request_of(token, waiter)
     return nil
   end
   local mode, permits, delay, owner, rest = string.match(record, '^(%a) ([%d/]+) (%d+)/?%d* (%S*) (.*)$')
+  if not permits then
+    return nil
+  end
   local taken, capacity = string.match(permits, '^(%d+)/?(%d*)$')
   local delayed = delay ~= '0'
   return {

@@ -4,6 +4,8 @@
 //! with a TTL of two seconds cannot outlive a server that does not answer for two seconds: those are judged before it stands
 //! still and after it goes on, and leases of five seconds all the time.
 
+mod load;
+
 use std::{
     cell::Cell,
     fmt, fs,
@@ -11,14 +13,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use actix::Addr;
-use leasehold::{Acquire, Config, Lease, LockManager, ReadLock, Shutdown, Stats};
+use leasehold::{Acquire, Config, Lease, Shutdown, Stats};
 use tokio::time::sleep;
 
+use self::load::{KINDS, Kind, Load};
 use crate::{Failure, server::Server};
 
-/// The kinds of requests.
-const KINDS: [&str; 4] = ["owner", "permits", "read", "plain"];
 /// The load, as a multiple of what the server can do.
 const TIMES: f64 = 5.0;
 /// The wait of each request.
@@ -41,7 +41,7 @@ const QUIET: u64 = 100;
 
 /// The result of one kind.
 struct Outcome {
-    kind: &'static str,
+    kind: Kind,
     capacity: f64,
     offered: f64,
     lost: (usize, usize),
@@ -55,7 +55,7 @@ struct Outcome {
 /// Puts each kind of load on a server for this long. Returns a table, and true if all bounds were kept.
 pub(crate) fn measure(length: Duration) -> Result<(String, bool), Failure> {
     let mut table = format!(
-        "{:8}{:>12}{:>12}{:>11}{:>10}{:>14}{:>10}{:>8}{:>16}{:>10}{:>8}\n",
+        "{:10}{:>12}{:>12}{:>11}{:>10}{:>14}{:>10}{:>8}{:>16}{:>10}{:>8}\n",
         "kind",
         "served/s",
         "asked/s",
@@ -96,7 +96,8 @@ impl fmt::Display for Outcome {
         let memory = format!("{} -> {}", memory_kb.0 / 1_024, memory_kb.1 / 1_024);
         write!(
             f,
-            "{kind:8}{capacity:>12.0}{offered:>12.0}{:>11}{:>10}{free_lock:>14.1?}{slowest:>10.1?}{failed:>8}{memory:>16}{:>10}{:>8}{}",
+            "{:10}{capacity:>12.0}{offered:>12.0}{:>11}{:>10}{free_lock:>14.1?}{slowest:>10.1?}{failed:>8}{memory:>16}{:>10}{:>8}{}",
+            kind.name(),
             lost.0,
             lost.1,
             quiet.0,
@@ -106,63 +107,11 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// One manager, and who asks it.
-struct Load {
-    locks: Addr<LockManager>,
-    kind: &'static str,
-    /// True while callers go on.
-    on: Rc<Cell<bool>>,
-    ended: Rc<Cell<u64>>,
-}
-
-impl Load {
-    /// Starts callers that ask again as soon as they have an answer.
-    fn start(&self, callers: usize, wait: Duration) {
-        for caller in 0..callers {
-            let (locks, kind) = (self.locks.clone(), self.kind);
-            let (on, ended) = (Rc::clone(&self.on), Rc::clone(&self.ended));
-            actix_rt::spawn(async move {
-                for turn in 0.. {
-                    if !on.get() {
-                        return;
-                    }
-                    let request: Acquire = match kind {
-                        "owner" => Acquire::new("held").owner(format!("{caller}/{turn}")),
-                        "permits" => Acquire::new("held").permits(1, 3),
-                        "read" => ReadLock::new("held").into(),
-                        _ => Acquire::new("held"),
-                    };
-                    // Whatever it is answered: it asks again.
-                    drop(locks.send(request.wait(wait)).await);
-                    ended.set(ended.get() + 1);
-                }
-            });
-        }
-    }
-
-    async fn ended_a_second(&self, length: Duration) -> f64 {
-        let (before, began) = (self.ended.get(), Instant::now());
-        sleep(length).await;
-        (self.ended.get() - before) as f64 / began.elapsed().as_secs_f64()
-    }
-
-    async fn keep(&self, name: &str, ttl: Duration) -> Result<Vec<Lease>, Failure> {
-        let mut leases = Vec::new();
-        for number in 0..LEASES {
-            // One that is not granted in time is missing, and counts as lost.
-            if let Ok(lease) = self.locks.send(Acquire::new(format!("{name}/{number}")).ttl(ttl)).await? {
-                leases.push(lease);
-            }
-        }
-        Ok(leases)
-    }
-}
-
 fn lost(leases: &[Lease]) -> usize {
     LEASES - leases.iter().filter(|lease| lease.is_valid()).count()
 }
 
-async fn overload(kind: &'static str, length: Duration) -> Result<Outcome, Failure> {
+async fn overload(kind: Kind, length: Duration) -> Result<Outcome, Failure> {
     let mut server = Server::start()?;
     let config = format!("[store]\nurl = \"{}\"\n", server.url());
     let load = Load {
@@ -172,16 +121,17 @@ async fn overload(kind: &'static str, length: Duration) -> Result<Outcome, Failu
         ended: Rc::default(),
     };
     let _held = load.locks.send(Acquire::new("held").ttl(Duration::from_secs(600))).await??;
-    // As many tries as the server serves.
-    load.start(256, Duration::ZERO);
+    // As many as the server serves.
+    let first = load.start(256, Duration::ZERO)?;
     let capacity = load.ended_a_second((length / 10).min(Duration::from_secs(2))).await;
     load.on.set(false);
+    first.stop().await;
     sleep(Duration::from_millis(500)).await;
 
     let load = Load { on: Rc::new(Cell::new(true)), ..load };
     let (long, short) = (load.keep("long", LONG).await?, load.keep("short", SHORT).await?);
-    let callers = (TIMES * capacity * WAIT.as_secs_f64()) as usize;
-    load.start(callers.max(256), WAIT);
+    let callers = if kind.waits() { (TIMES * capacity * WAIT.as_secs_f64()) as usize } else { 0 };
+    let started = load.start(callers.max((TIMES * 256.0) as usize), WAIT)?;
     let probes = Probes::start(&load);
     let (ended, began) = (load.ended.get(), Instant::now());
     sleep(length / FLAT_AFTER).await;
@@ -202,6 +152,7 @@ async fn overload(kind: &'static str, length: Duration) -> Result<Outcome, Failu
     let offered = (load.ended.get() - ended) as f64 / began.elapsed().as_secs_f64();
     let late = memory_kb()?;
     load.on.set(false);
+    started.stop().await;
     sleep(Duration::from_secs(1)).await;
     let calls = server.calls()?;
     let pending = load.locks.send(Stats).await?.pending;
