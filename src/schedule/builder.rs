@@ -198,9 +198,9 @@ impl Schedule {
             Job { name: name.clone(), plan, words, rules, at_most: self.at_most, work: job::boxed(work) };
         let (changed, known) = (Arc::default(), Rc::new(OnceCell::new()));
         let runner = Runner::new(job, locks.clone(), Arc::clone(&changed), Rc::clone(&known)).start();
-        let election = Election::start(locks, candidacy.tell(runner.recipient()))?;
+        let election = Election::start(locks, candidacy.tell(runner.clone().recipient()))?;
         known.get_or_init(|| election.downgrade());
-        Ok(Scheduler { control: Control::new(locks.clone(), name), election, changed })
+        Ok(Scheduler { control: Control::new(locks.clone(), name), election, runner, changed })
     }
 
     fn rules(&self) -> Result<Rules, InvalidValue> {

@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, panic::AssertUnwindSafe, rc::Rc, sync::Arc};
 
-use actix::{Actor, Addr, Context, Handler, ResponseFuture, WeakAddr};
+use actix::{Actor, ActorContext, Addr, Context, Handler, Message, ResponseFuture, WeakAddr};
 use futures_util::FutureExt;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -106,6 +106,20 @@ impl Runner {
 
 impl Actor for Runner {
     type Context = Context<Self>;
+}
+
+/// Ends the runner of a schedule that was stopped.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Leave;
+
+impl Handler<Leave> for Runner {
+    type Result = ();
+
+    /// The election ends with its last listener: until then it asks the store who leads.
+    fn handle(&mut self, _: Leave, ctx: &mut Self::Context) {
+        ctx.stop();
+    }
 }
 
 impl Handler<ElectionEvent> for Runner {

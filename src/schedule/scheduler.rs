@@ -5,7 +5,11 @@ use std::{fmt, sync::Arc};
 use actix::Addr;
 use tokio::sync::Notify;
 
-use super::{Control, tick::Run};
+use super::{
+    Control,
+    runner::{Leave, Runner},
+    tick::Run,
+};
 use crate::{
     election::{Election, Resign},
     store::StoreError,
@@ -18,6 +22,7 @@ use crate::{
 pub struct Scheduler {
     pub(super) control: Control,
     pub(super) election: Addr<Election>,
+    pub(super) runner: Addr<Runner>,
     pub(super) changed: Arc<Notify>,
 }
 
@@ -72,9 +77,10 @@ impl Scheduler {
     pub async fn stop(&self) {
         // Without an answer the lock manager was shut down, and the election has ended with it.
         let _ = self.election.send(Resign).await;
+        self.runner.do_send(Leave);
     }
 
-    /// Returns the election of the process that runs the schedule.
+    /// Returns the election of the process that runs the schedule. It ends within a second after [`stop`](Self::stop).
     pub const fn election(&self) -> &Addr<Election> {
         &self.election
     }

@@ -174,6 +174,21 @@ fn runs_that_are_asked_for_at_the_same_time_are_one_and_each_of_them_succeeds() 
 }
 
 #[test]
+fn a_schedule_that_was_stopped_ends_its_election_which_would_look_who_leads_for_ever() {
+    in_virtual_time(|| async {
+        let (world, leads, _) = ticking("report");
+        let stands_by =
+            Schedule::every(secs(60)).named("report").start(&world.manager(), async |_| ()).unwrap();
+        sleep(secs(1)).await;
+        for scheduler in [leads, stands_by] {
+            scheduler.stop().await;
+            sleep(secs(2)).await;
+            assert!(!scheduler.election().connected());
+        }
+    });
+}
+
+#[test]
 fn a_change_that_others_always_come_before_is_a_conflict_and_not_made() {
     in_virtual_time(|| async {
         let (world, scheduler, _) = ticking("report");
