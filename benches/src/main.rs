@@ -44,7 +44,7 @@ const COUNTED_FOR: Duration = Duration::from_millis(500);
 /// Measures leasehold beside redis-rs used directly (raw), rslock, and a lock with Redisson's commands.
 #[derive(Parser)]
 struct Options {
-    /// Only workloads with this in their name; may be given several times
+    /// Only workloads, or kinds of overload, with this in their name; may be given several times
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
     /// Only these lockers, separated by commas
@@ -148,7 +148,8 @@ fn quorum(options: &Options) -> Result<(), Failure> {
 
 /// Returns true if all bounds were kept.
 fn overload(options: &Options) -> Result<bool, Failure> {
-    let (table, kept) = overload::measure(Duration::from_secs_f64(options.seconds.unwrap_or(60.0)))?;
+    let (table, kept) =
+        overload::measure(Duration::from_secs_f64(options.seconds.unwrap_or(60.0)), &options.only)?;
     println!("{table}");
     Ok(kept)
 }

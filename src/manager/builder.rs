@@ -226,6 +226,7 @@ impl LockManagerBuilder {
             seats: AllSeats::default(),
             pending: 0,
             held: 0,
+            messages: 0,
             inbox,
             listens,
             subscribed: false,

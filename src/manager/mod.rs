@@ -5,6 +5,7 @@
 
 mod builder;
 mod dispatch;
+mod fairness;
 mod happening;
 mod monitor;
 mod outage;
@@ -107,6 +108,8 @@ pub struct LockManager {
     pub(crate) pending: usize,
     /// The number of leases that are held.
     pub(crate) held: usize,
+    /// The messages since the other tasks of the thread had a turn.
+    messages: usize,
     /// The inbox to which the store sends notifications of hand-overs to the waiters.
     pub(crate) inbox: Inbox,
     /// True if the inbox is to be subscribed.

@@ -14,7 +14,8 @@ use crate::{
 impl Handler<Leases> for LockManager {
     type Result = MessageResult<Leases>;
 
-    fn handle(&mut self, Leases { limit }: Leases, _: &mut Self::Context) -> MessageResult<Leases> {
+    fn handle(&mut self, Leases { limit }: Leases, ctx: &mut Self::Context) -> MessageResult<Leases> {
+        self.count_message(ctx);
         MessageResult(check_limit(limit).map(|limit| self.own_leases(limit)).map_err(Into::into))
     }
 }

@@ -25,7 +25,8 @@ const HANDLED_WITHIN: Duration = Duration::from_secs(1);
 impl Handler<Inspect> for LockManager {
     type Result = DeferredReply<Result<Inspection, InspectError>>;
 
-    fn handle(&mut self, inspect: Inspect, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, inspect: Inspect, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         let busy = |pending| InspectError::Busy { pending };
         self.answer_seated(&self.seats.questions, true, busy, async move {
@@ -40,7 +41,8 @@ impl Handler<Inspect> for LockManager {
 impl Handler<IsHeld> for LockManager {
     type Result = DeferredReply<Result<bool, InspectError>>;
 
-    fn handle(&mut self, question: IsHeld, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, question: IsHeld, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         let busy = |pending| InspectError::Busy { pending };
         self.answer_seated(&self.seats.questions, true, busy, async move {
@@ -55,7 +57,8 @@ impl Handler<IsHeld> for LockManager {
 impl Handler<List> for LockManager {
     type Result = DeferredReply<Result<Listing, InspectError>>;
 
-    fn handle(&mut self, list: List, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, list: List, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         let busy = |pending| InspectError::Busy { pending };
         self.answer_seated(&self.seats.walks, true, busy, async move {
@@ -69,7 +72,8 @@ impl Handler<List> for LockManager {
 impl Handler<ForceRelease> for LockManager {
     type Result = DeferredReply<Result<u64, ForceReleaseError>>;
 
-    fn handle(&mut self, force: ForceRelease, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, force: ForceRelease, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         let (happenings, in_flight) = (self.happenings.clone(), self.shutdown.in_flight());
         let busy = |pending| ForceReleaseError::Busy { pending };
@@ -93,7 +97,8 @@ impl Handler<ForceRelease> for LockManager {
 impl Handler<UseRegister> for LockManager {
     type Result = DeferredReply<Result<Register, StoreError>>;
 
-    fn handle(&mut self, UseRegister { name, write }: UseRegister, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, UseRegister { name, write }: UseRegister, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
         let busy = |pending| StoreError::unavailable(format!("{pending} calls have no answer yet"));
         self.answer_seated(&self.seats.questions, false, busy, async move {
@@ -115,7 +120,8 @@ impl Handler<IsLocal> for LockManager {
 impl Handler<Stats> for LockManager {
     type Result = MessageResult<Stats>;
 
-    fn handle(&mut self, _: Stats, _: &mut Self::Context) -> MessageResult<Stats> {
+    fn handle(&mut self, _: Stats, ctx: &mut Self::Context) -> MessageResult<Stats> {
+        self.count_message(ctx);
         let snapshot: Statistics = self.stats.snapshot();
         MessageResult(snapshot)
     }

@@ -32,7 +32,8 @@ pub(crate) struct Readiness(Option<Shared<LocalBoxFuture<'static, Result<(), Acq
 impl Handler<Ready> for LockManager {
     type Result = ResponseFuture<Result<(), AcquireError>>;
 
-    fn handle(&mut self, _: Ready, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, _: Ready, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let pending = self.unsettled();
         if self.shutdown.has_begun() {
             return Box::pin(async { Err(AcquireError::ShuttingDown) });

@@ -26,7 +26,8 @@ type Reply = Responder<Result<Released, ReleaseError>>;
 impl Handler<Release> for LockManager {
     type Result = DeferredReply<Result<Released, ReleaseError>>;
 
-    fn handle(&mut self, release: Release, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, release: Release, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let (reply, deferred) = Responder::new();
         self.in_hand = Some(InHand::Message(release.clone()));
         self.release(release, reply);

@@ -13,7 +13,8 @@ use crate::{
 impl Handler<Renew> for LockManager {
     type Result = DeferredReply<Result<Duration, RenewError>>;
 
-    fn handle(&mut self, renew: Renew, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, renew: Renew, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let (reply, deferred) = Responder::new();
         let record = renew.record.or_else(|| self.records.named(renew.token));
         match record.and_then(|record| self.records.lease(record)) {

@@ -51,7 +51,8 @@ struct Revocation {
 impl Handler<Revoke> for LockManager {
     type Result = ResponseFuture<Result<Revoked, RevokeError>>;
 
-    fn handle(&mut self, revoke: Revoke, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, revoke: Revoke, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let running = Rc::strong_count(&self.revocations) - 1;
         let asked = match revoke.check(&self.settings.limits) {
             Ok(_) if self.shutdown.has_begun() => Err(RevokeError::ShuttingDown),

@@ -1,7 +1,9 @@
 //! More work than the store can do: what is over is not sent, and what is on its way is bounded.
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
+    rc::Rc,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -13,7 +15,7 @@ use actix::Addr;
 use futures_util::{FutureExt, future::join_all};
 use leasehold::{
     Acquire, AcquireAll, AcquireError, ForceRelease, Inspect, InspectError, Inspection, List, Listing,
-    LockManager, MemoryStore, Ready, ResourceName, Settings, StoreError,
+    LockManager, MemoryStore, Ready, ResourceName, Settings, Stats, StoreError,
     store::{
         Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store, Walk,
     },
@@ -248,5 +250,28 @@ fn questions_go_to_the_store_a_bounded_number_at_a_time_and_none_whose_caller_ha
         (0..100).for_each(|_| locks.do_send(ForceRelease::new("r")));
         sleep(secs(60)).await;
         assert_eq!(store.seen("force_release"), Seen { asked: 100, in_flight: 0, most: 32 });
+    });
+}
+
+#[test]
+fn a_flood_of_messages_leaves_turns_to_all_else_on_its_thread() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        let _held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
+        let turns = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&turns);
+        actix::spawn(async move {
+            loop {
+                counted.set(counted.get() + 1);
+                tokio::task::yield_now().await;
+            }
+        });
+        for _ in 0..5_000 {
+            locks.do_send(Acquire::new("held"));
+        }
+        let before = turns.get();
+        locks.send(Stats).await.unwrap();
+        let turns = turns.get() - before;
+        assert!(turns >= 15, "{turns} turns while 5,000 messages were handled");
     });
 }

@@ -114,6 +114,10 @@ pub(crate) const BUGS: &[Bug] = &[
         Test("manager", "overload::what_is_over_and_unanswered_counts_as_pending"),
     ),
     bug(
+        "a flood of messages has the thread alone",
+        Test("manager", "overload::a_flood_of_messages_leaves_turns_to_all_else_on_its_thread"),
+    ),
+    bug(
         "calls outside of batches are not bounded",
         Test(
             "manager",

@@ -34,6 +34,8 @@ pub(super) enum Kind {
     Read,
     /// Requests for a lock that is held.
     Plain,
+    /// The same, by more callers than may wait: the others are refused at once, and ask again at once.
+    Full,
     /// Requests for a lock that goes from hand to hand, with a notification each time.
     HandOver,
     /// 10,000 leases, dropped at once, again and again.
@@ -46,11 +48,12 @@ pub(super) enum Kind {
 }
 
 /// All of them.
-pub(super) const KINDS: [Kind; 10] = [
+pub(super) const KINDS: [Kind; 11] = [
     Kind::Owner,
     Kind::Permits,
     Kind::Read,
     Kind::Plain,
+    Kind::Full,
     Kind::HandOver,
     Kind::Release,
     Kind::Inspect,
@@ -66,6 +69,7 @@ impl Kind {
             Self::Permits => "permits",
             Self::Read => "read",
             Self::Plain => "plain",
+            Self::Full => "full",
             Self::HandOver => "hand over",
             Self::Release => "release",
             Self::Inspect => "inspect",
@@ -77,7 +81,16 @@ impl Kind {
 
     /// Returns true if its requests wait for a lock, so that the number of callers makes the load.
     pub(super) const fn waits(self) -> bool {
-        matches!(self, Self::Owner | Self::Permits | Self::Read | Self::Plain | Self::HandOver)
+        matches!(self, Self::Owner | Self::Permits | Self::Read | Self::Plain | Self::Full | Self::HandOver)
+    }
+
+    /// Returns the smallest number of callers.
+    pub(super) const fn fewest(self) -> usize {
+        match self {
+            // `limits.max_waiters` is 10,000.
+            Self::Full => 11_000,
+            _ => 1_280,
+        }
     }
 
     /// Makes a request. Whatever it is answered, its caller asks again.
@@ -90,7 +103,7 @@ impl Kind {
             Self::Inspect => return drop(locks.send(Inspect::new("held")).await),
             Self::Revoke => return drop(locks.send(Revoke::new(format!("nobody/{caller}"))).await),
             Self::List => return drop(locks.send(List::new("")).await),
-            Self::Plain | Self::Release | Self::Schedules => Acquire::new("held"),
+            Self::Plain | Self::Full | Self::Release | Self::Schedules => Acquire::new("held"),
         };
         drop(locks.send(request.wait(wait)).await);
     }

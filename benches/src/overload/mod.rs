@@ -48,12 +48,13 @@ struct Outcome {
     free_lock: Duration,
     slowest: Duration,
     failed: usize,
+    error: Option<String>,
     memory_kb: (u64, u64),
     quiet: (usize, u64),
 }
 
-/// Puts each kind of load on a server for this long. Returns a table, and true if all bounds were kept.
-pub(crate) fn measure(length: Duration) -> Result<(String, bool), Failure> {
+/// Puts each kind of load on a server for this long; only those with one of these in their names, if there is any. Returns a table, and true if all bounds were kept.
+pub(crate) fn measure(length: Duration, only: &[String]) -> Result<(String, bool), Failure> {
     let mut table = format!(
         "{:10}{:>12}{:>12}{:>11}{:>10}{:>14}{:>10}{:>8}{:>16}{:>10}{:>8}\n",
         "kind",
@@ -69,9 +70,14 @@ pub(crate) fn measure(length: Duration) -> Result<(String, bool), Failure> {
         "calls"
     );
     let mut kept = true;
-    for kind in KINDS {
+    let is_wanted =
+        |kind: &Kind| only.is_empty() || only.iter().any(|name| kind.name().contains(name.as_str()));
+    for kind in KINDS.into_iter().filter(is_wanted) {
         let outcome = actix_rt::System::new().block_on(overload(kind, length))?;
         eprintln!("{outcome}");
+        if let Some(error) = &outcome.error {
+            eprintln!("  the last failure: {error}");
+        }
         table += &format!("{outcome}\n");
         kept &= outcome.is_kept();
     }
@@ -92,7 +98,7 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, capacity, offered, lost, free_lock, slowest, failed, memory_kb, quiet } = self;
+        let Self { kind, capacity, offered, lost, free_lock, slowest, failed, memory_kb, quiet, .. } = self;
         let memory = format!("{} -> {}", memory_kb.0 / 1_024, memory_kb.1 / 1_024);
         write!(
             f,
@@ -131,7 +137,7 @@ async fn overload(kind: Kind, length: Duration) -> Result<Outcome, Failure> {
     let load = Load { on: Rc::new(Cell::new(true)), ..load };
     let (long, short) = (load.keep("long", LONG).await?, load.keep("short", SHORT).await?);
     let callers = if kind.waits() { (TIMES * capacity * WAIT.as_secs_f64()) as usize } else { 0 };
-    let started = load.start(callers.max((TIMES * 256.0) as usize), WAIT)?;
+    let started = load.start(callers.max(kind.fewest()), WAIT)?;
     let probes = Probes::start(&load);
     let (ended, began) = (load.ended.get(), Instant::now());
     sleep(length / FLAT_AFTER).await;
@@ -167,6 +173,7 @@ async fn overload(kind: Kind, length: Duration) -> Result<Outcome, Failure> {
         free_lock: probes.at(0.99),
         slowest: probes.at(1.0),
         failed: probes.failed.get(),
+        error: probes.error.take(),
         memory_kb: (early, late),
         quiet: (usize::try_from(pending)?, calls),
     };
@@ -178,15 +185,22 @@ async fn overload(kind: Kind, length: Duration) -> Result<Outcome, Failure> {
 struct Probes {
     judged: Rc<Cell<bool>>,
     failed: Rc<Cell<usize>>,
+    /// The last failure.
+    error: Rc<Cell<Option<String>>>,
     took: Rc<std::cell::RefCell<Vec<Duration>>>,
 }
 
 impl Probes {
     fn start(load: &Load) -> Self {
-        let probes = Self { judged: Rc::new(Cell::new(true)), failed: Rc::default(), took: Rc::default() };
+        let probes = Self {
+            judged: Rc::new(Cell::new(true)),
+            failed: Rc::default(),
+            error: Rc::default(),
+            took: Rc::default(),
+        };
         let (judged, failed, took) =
             (Rc::clone(&probes.judged), Rc::clone(&probes.failed), Rc::clone(&probes.took));
-        let (locks, on) = (load.locks.clone(), Rc::clone(&load.on));
+        let (locks, on, error) = (load.locks.clone(), Rc::clone(&load.on), Rc::clone(&probes.error));
         actix_rt::spawn(async move {
             for number in 0.. {
                 if !on.get() {
@@ -196,7 +210,10 @@ impl Probes {
                 let granted = locks.send(Acquire::new(format!("free/{number}")).wait(LONG)).await;
                 if was_judged && judged.get() {
                     took.borrow_mut().push(asked.elapsed());
-                    failed.set(failed.get() + usize::from(!matches!(granted, Ok(Ok(_)))));
+                    if let Ok(Err(reason)) = &granted {
+                        failed.set(failed.get() + 1);
+                        error.set(Some(reason.to_string()));
+                    }
                 }
                 drop(granted);
                 sleep(PROBE_EVERY).await;

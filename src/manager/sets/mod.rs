@@ -91,7 +91,8 @@ impl TriedAll {
 impl Handler<AcquireAll> for LockManager {
     type Result = DeferredReply<Result<LeaseSet, AcquireError>>;
 
-    fn handle(&mut self, request: AcquireAll, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, request: AcquireAll, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let (reply, deferred) = Responder::new();
         match self.admit_all(&request) {
             Ok(requests) => {

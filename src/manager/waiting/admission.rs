@@ -20,7 +20,8 @@ use crate::{
 impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
     type Result = DeferredReply<Result<Lease, AcquireError>>;
 
-    fn handle(&mut self, request: Request<Kind>, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, request: Request<Kind>, ctx: &mut Self::Context) -> Self::Result {
+        self.count_message(ctx);
         let (reply, deferred) = Responder::new();
         let (token, now) = (self.random.token(), self.clock.now());
         let class = self.stats.class(request.options.class.as_deref());
