@@ -99,7 +99,7 @@ fn each_answer_is_as_it_is_described() {
     });
 }
 
-/// What both tell has one shape: see the examples of the command line.
+/// Compares the description with the examples of the command line.
 #[test]
 fn holders_waiters_and_runs_are_those_of_the_command_line() {
     in_virtual_time(|| async {

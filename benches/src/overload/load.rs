@@ -19,7 +19,7 @@ use crate::Failure;
 
 /// The leases that are dropped at once.
 const DROPPED_AT_ONCE: usize = 10_000;
-/// So many of them are asked for at once.
+/// The number of them that are asked for at once.
 const ASKED_AT_ONCE: usize = 500;
 const SCHEDULES: usize = 1_000;
 
@@ -118,7 +118,7 @@ pub(super) struct Load {
     pub(super) ended: Rc<Cell<u64>>,
 }
 
-/// What has to be stopped besides.
+/// The schedules that were started, which go on until they are stopped.
 pub(super) struct Started(Vec<Scheduler>);
 
 impl Started {

@@ -53,7 +53,8 @@ struct Outcome {
     quiet: (usize, u64),
 }
 
-/// Puts each kind of load on a server for this long; only those with one of these in their names, if there is any. Returns a table, and true if all bounds were kept.
+/// Puts each kind of load on a server for this long. If `only` has names, other kinds are left out. Returns a table, and true
+/// if all bounds were kept.
 pub(crate) fn measure(length: Duration, only: &[String]) -> Result<(String, bool), Failure> {
     let mut table = format!(
         "{:10}{:>12}{:>12}{:>11}{:>10}{:>14}{:>10}{:>8}{:>16}{:>10}{:>8}\n",

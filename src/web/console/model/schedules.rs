@@ -12,7 +12,7 @@ pub(crate) struct SchedulesView {
     pub(crate) schedules: Vec<ScheduleView>,
     /// The reason why there may be others, if so.
     pub(crate) unlisted: Option<String>,
-    /// Those about which nothing is known.
+    /// The schedules about which nothing is known.
     pub(crate) unknown: Vec<UnknownView>,
 }
 
