@@ -2,7 +2,10 @@
 
 use std::{cell::OnceCell, panic::AssertUnwindSafe, rc::Rc, sync::Arc};
 
-use actix::{Actor, ActorContext, Addr, Context, Handler, Message, ResponseFuture, WeakAddr};
+use actix::{
+    Actor, ActorContext, ActorFutureExt, Addr, Context, Handler, Message, ResponseActFuture, ResponseFuture,
+    WeakAddr, WrapFuture,
+};
 use futures_util::FutureExt;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -108,17 +111,30 @@ impl Actor for Runner {
     type Context = Context<Self>;
 }
 
-/// Ends the runner of a schedule that was stopped.
+/// Stops the schedule in this process, and ends its runner. The answer comes when the run that went on has ended.
+///
+/// The answer has a channel of its own, since actix does not handle a message whose sender has given up waiting.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Leave;
+pub(super) struct Leave(pub(super) oneshot::Sender<()>);
 
 impl Handler<Leave> for Runner {
-    type Result = ();
+    type Result = ResponseActFuture<Self, ()>;
 
     /// The election ends with its last listener: until then it asks the store who leads.
-    fn handle(&mut self, _: Leave, ctx: &mut Self::Context) {
-        ctx.stop();
+    fn handle(&mut self, Leave(left): Leave, _: &mut Self::Context) -> Self::Result {
+        let election = self.election.get().and_then(WeakAddr::upgrade);
+        let resigned = async {
+            if let Some(election) = election {
+                // Without an answer the lock manager was shut down, and the election has ended with it.
+                let _ = election.send(Resign).await;
+            }
+        };
+        Box::pin(resigned.into_actor(self).map(|(), _, ctx| {
+            // Its caller may have gone away.
+            let _ = left.send(());
+            ctx.stop();
+        }))
     }
 }
 

@@ -3,17 +3,14 @@
 use std::{fmt, sync::Arc};
 
 use actix::Addr;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use super::{
     Control,
     runner::{Leave, Runner},
     tick::Run,
 };
-use crate::{
-    election::{Election, Resign},
-    store::StoreError,
-};
+use crate::{election::Election, store::StoreError};
 
 /// A schedule that was started. What it changes counts for the whole fleet, except for [`stop`](Self::stop).
 ///
@@ -75,9 +72,10 @@ impl Scheduler {
     /// # Cancel safety
     /// It is stopped also if nobody waits for the answer any more.
     pub async fn stop(&self) {
-        // Without an answer the lock manager was shut down, and the election has ended with it.
-        let _ = self.election.send(Resign).await;
-        self.runner.do_send(Leave);
+        let (left, answer) = oneshot::channel();
+        self.runner.do_send(Leave(left));
+        // Without an answer it was stopped before.
+        let _ = answer.await;
     }
 
     /// Returns the election of the process that runs the schedule. It ends within a second after [`stop`](Self::stop).

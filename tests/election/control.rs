@@ -8,7 +8,7 @@ use std::{
 };
 
 use actix::Addr;
-use futures_util::future::join_all;
+use futures_util::{FutureExt, future::join_all};
 use leasehold::{
     Acquire, Certainty, Inspect, List, LockManager, ResourceName,
     election::{Candidacy, Election},
@@ -185,6 +185,18 @@ fn a_schedule_that_was_stopped_ends_its_election_which_would_look_who_leads_for_
             sleep(secs(2)).await;
             assert!(!scheduler.election().connected());
         }
+    });
+}
+
+#[test]
+fn a_stop_whose_caller_does_not_wait_for_it_ends_the_election_too() {
+    in_virtual_time(|| async {
+        let (_, scheduler, _) = ticking("report");
+        sleep(secs(1)).await;
+        // It is asked for by the first poll, and then forgotten.
+        assert!(scheduler.stop().now_or_never().is_none());
+        sleep(secs(2)).await;
+        assert!(!scheduler.election().connected());
     });
 }
 
