@@ -38,7 +38,7 @@ pub(crate) use self::{
     span::{exact, rough},
     turns::LONGEST_MEMORY,
     validity::{Validity, jitter},
-    vote::most_named,
+    vote::{leads, most_named},
 };
 pub use self::{
     backoff::{Backoff, Jitter},
