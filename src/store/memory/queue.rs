@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    hash::{DefaultHasher, Hash, Hasher},
     time::Duration,
 };
 
@@ -10,15 +11,14 @@ use crate::{
     store::{self, Acquisition, Metadata, QueueTicket, memory::record::whole_millis},
 };
 
-/// An arrival; a later one has a larger number. Of two with one number the token decides, as on a server, so that all nodes of
-/// a quorum have one order.
-type Arrival = (u64, Token);
+/// The number of an arrival; a later one has a larger number.
+type Arrival = u64;
 
 /// The number of arrivals that are counted together: see [`Queue::ahead`].
 const BLOCK: u64 = 256;
 
-const FIRST_TOKEN: Token = Token::from_bits(0);
-const LAST_TOKEN: Token = Token::from_bits(u128::MAX);
+/// The number of tokens that are told apart at one place.
+const TOKENS_OF_A_PLACE: u64 = 1_024;
 
 /// The waiters of a resource.
 #[derive(Debug, Default)]
@@ -39,8 +39,7 @@ pub(super) struct Queue {
     sieve: Option<RollCall>,
     /// The number of waiters in each block of arrivals.
     blocks: BTreeMap<u64, u64>,
-    /// The number of the next arrival without a place.
-    next: u64,
+    next: Arrival,
 }
 
 /// A roll call: many waiters are asked to show that they are alive.
@@ -120,7 +119,7 @@ impl Queue {
 
     /// Returns the number of waiters whose tickets have not expired.
     pub(super) fn waiting(&self, now: Moment) -> u64 {
-        let gone = self.expirations.range(..=(now, (u64::MAX, LAST_TOKEN)));
+        let gone = self.expirations.range(..=(now, Arrival::MAX));
         self.len() - gone.filter(|(_, arrival)| self.waiters.contains_key(arrival)).count() as u64
     }
 
@@ -190,13 +189,12 @@ impl Queue {
             return Queued::Full(waiting);
         }
         let last_first = planted!("last come, first served");
-        let number = match ticket.place {
-            Some(place) => place,
+        let arrival = match ticket.place {
+            Some(place) => self.free_place(place, asked.hold.token),
             None if last_first => u64::MAX / 2 - self.next,
             None => self.next,
         };
-        let arrival = (number, asked.hold.token);
-        self.next = self.next.max(if last_first { 0 } else { number }) + 1;
+        self.next = self.next.max(if last_first { 0 } else { arrival }) + 1;
         self.arrivals.insert(asked.hold.token, arrival);
         self.expirations.insert((gone, arrival));
         self.counted_in(arrival);
@@ -204,6 +202,19 @@ impl Queue {
         let waiter = Waiter { asked: asked.clone(), ticket, gone, since, came_back: false, offered: None };
         self.waiters.insert(arrival, waiter);
         Queued::Waits(self.ahead(arrival))
+    }
+
+    /// Returns the arrival of a token with this place. Of two with one place the token decides, as on a server, so that all
+    /// nodes of a quorum have one order.
+    fn free_place(&self, place: u64, token: Token) -> Arrival {
+        let mut hasher = DefaultHasher::new();
+        token.hash(&mut hasher);
+        let mut arrival =
+            place.saturating_mul(TOKENS_OF_A_PLACE).saturating_add(hasher.finish() % TOKENS_OF_A_PLACE);
+        while self.waiters.contains_key(&arrival) || self.aside.contains_key(&arrival) {
+            arrival += 1;
+        }
+        arrival
     }
 
     /// Returns true if a token was handed over what it waits for, and has not taken it up.
@@ -245,7 +256,7 @@ impl Queue {
 
     /// Begins a roll call. A waiter that has not answered the one before it is taken for dead.
     pub(super) fn call_the_roll(&mut self, now: Moment) {
-        self.sieve = self.roll.replace(RollCall { called: now, up_to: (0, FIRST_TOKEN) });
+        self.sieve = self.roll.replace(RollCall { called: now, up_to: 0 });
     }
 
     /// Records that the first `most` waiters have been called.
@@ -267,9 +278,9 @@ impl Queue {
     /// Returns the number of waiters before this arrival. They are counted by blocks, so that a long queue is not
     /// walked along.
     fn ahead(&self, arrival: Arrival) -> u64 {
-        let block = arrival.0 / BLOCK;
+        let block = arrival / BLOCK;
         let before: u64 = self.blocks.range(..block).map(|(_, count)| count).sum();
-        before + self.waiters.range((block * BLOCK, FIRST_TOKEN)..arrival).count() as u64
+        before + self.waiters.range(block * BLOCK..arrival).count() as u64
     }
 
     fn remove_arrival(&mut self, arrival: Arrival) {
@@ -291,14 +302,14 @@ impl Queue {
     }
 
     fn counted_in(&mut self, arrival: Arrival) {
-        *self.blocks.entry(arrival.0 / BLOCK).or_default() += 1;
+        *self.blocks.entry(arrival / BLOCK).or_default() += 1;
     }
 
     fn counted_out(&mut self, arrival: Arrival) {
-        if let Some(count) = self.blocks.get_mut(&(arrival.0 / BLOCK)) {
+        if let Some(count) = self.blocks.get_mut(&(arrival / BLOCK)) {
             *count -= 1;
             if *count == 0 {
-                self.blocks.remove(&(arrival.0 / BLOCK));
+                self.blocks.remove(&(arrival / BLOCK));
             }
         }
     }
