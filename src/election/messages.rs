@@ -23,8 +23,8 @@ pub struct Campaign;
 /// recipients have finished and the lease is released, so that another candidate leads.
 ///
 /// # Cancel safety
-/// A candidate that has received it resigns also if its sender goes. Until then it is dropped with the future of `send`;
-/// `do_send` cannot be dropped.
+/// A candidate that has begun to handle it resigns also if its sender goes. Before that, the message is dropped with the future
+/// of `send`. What `do_send` sends is always handled.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 #[must_use = "a message does nothing until it is sent to an Election"]

@@ -181,7 +181,8 @@ pub struct SetBackoff(
 /// flight to the store. A second shutdown can bring the deadline forward, not back; the manager stops after the last.
 ///
 /// # Cancel safety
-/// A shutdown that was received goes on if its sender goes.
+/// A shutdown that the manager has begun to handle goes on if its sender goes. Before that, the message is dropped with the
+/// future of `send`. What `do_send` sends is always handled.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Drained")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]

@@ -111,7 +111,8 @@ impl Actor for Runner {
     type Context = Context<Self>;
 }
 
-/// Stops the schedule in this process, and ends its runner. The answer comes when the run that went on has ended.
+/// Stops the schedule in this process, and ends its runner. The answer comes when the run that went on has ended, or its time
+/// to finish is over.
 ///
 /// The answer has a channel of its own, since actix does not handle a message whose sender has given up waiting.
 #[derive(Message)]

@@ -10,7 +10,10 @@ use super::{
     runner::{Leave, Runner},
     tick::Run,
 };
-use crate::{election::Election, store::StoreError};
+use crate::{
+    election::{Election, Resign},
+    store::StoreError,
+};
 
 /// A schedule that was started. What it changes counts for the whole fleet, except for [`stop`](Self::stop).
 ///
@@ -70,12 +73,17 @@ impl Scheduler {
     /// [`finish_within`](super::Schedule::finish_within) allows. Another process takes over.
     ///
     /// # Cancel safety
-    /// It is stopped also if nobody waits for the answer any more.
-    pub async fn stop(&self) {
+    /// The call itself stops it. The future only waits.
+    pub fn stop(&self) -> impl Future<Output = ()> + use<> {
         let (left, answer) = oneshot::channel();
         self.runner.do_send(Leave(left));
-        // Without an answer it was stopped before.
-        let _ = answer.await;
+        let election = self.election.clone();
+        async move {
+            if answer.await.is_err() {
+                // The runner was stopped before, or has panicked. Without an answer here the election has ended too.
+                let _ = election.send(Resign).await;
+            }
+        }
     }
 
     /// Returns the election of the process that runs the schedule. It ends within a second after [`stop`](Self::stop).

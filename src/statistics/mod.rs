@@ -34,8 +34,8 @@ use crate::core::LossReason;
 /// * `requests = granted + refused + timed_out + cancelled + failed (all kinds) + pending`
 /// * `granted = released + releases_unconfirmed + lost (all reasons) + held`
 ///
-/// It is `Serialize`: the fields keep their names, a reason of a loss is its [short name](LossReason::as_str), and all times
-/// are microseconds.
+/// It is `Serialize`: the fields keep their names, a reason of a loss is its [short name](LossReason::as_str), and times are
+/// seconds.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Statistics {

@@ -8,13 +8,13 @@ use std::{
 };
 
 use actix::Addr;
-use futures_util::{FutureExt, future::join_all};
+use futures_util::future::join_all;
 use leasehold::{
     Acquire, Certainty, Inspect, List, LockManager, ResourceName,
     election::{Candidacy, Election},
     schedule::{Control, Outcome, Schedule, Scheduler, Status},
 };
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::support::{
     odd_store::OddStore,
@@ -193,9 +193,28 @@ fn a_stop_whose_caller_does_not_wait_for_it_ends_the_election_too() {
     in_virtual_time(|| async {
         let (_, scheduler, _) = ticking("report");
         sleep(secs(1)).await;
-        // It is asked for by the first poll, and then forgotten.
-        assert!(scheduler.stop().now_or_never().is_none());
+        drop(scheduler.stop());
         sleep(secs(2)).await;
+        assert!(!scheduler.election().connected());
+    });
+}
+
+#[test]
+fn a_stop_whose_caller_gives_up_during_a_run_ends_the_election_after_it() {
+    in_virtual_time(|| async {
+        let (world, runs) = (World::new(), Rc::new(Cell::new(0)));
+        let count = Rc::clone(&runs);
+        let endless = async move |_| {
+            count.set(count.get() + 1);
+            std::future::pending::<()>().await;
+        };
+        let scheduler = Schedule::every(secs(1)).named("report").start(&world.manager(), endless).unwrap();
+        while runs.get() == 0 {
+            sleep(millis(100)).await;
+        }
+        assert!(timeout(millis(1), scheduler.stop()).await.is_err());
+        assert!(scheduler.election().connected(), "the run goes on");
+        sleep(secs(10)).await;
         assert!(!scheduler.election().connected());
     });
 }
