@@ -93,7 +93,7 @@ impl Attempt {
         }
     }
 
-    /// Leaves a request in the queues. If its votes were split, it gives way on the nodes that granted it.
+    /// Leaves a request in the queues. If its votes were split between it and others, it gives way on the nodes that granted it.
     fn wait(&self, votes: &Round<Ballot>, which: usize) {
         let (asked, mut split) = (&self.asked[which], Vec::new());
         for (node, ballot) in votes.on(which).enumerate() {
@@ -106,13 +106,22 @@ impl Attempt {
         let token = asked.hold.token;
         // As many as can refuse a request together.
         let is_held = most_named(in_the_way(votes, which)) > self.core.nodes.len() - self.core.needed();
-        let named = self.core.waiters.answered(token, self.number, &split, is_held, self.core.needed());
+        let keeps = self.keeps(votes, which);
+        let named =
+            self.core.waiters.answered(token, self.number, (&split, keeps), is_held, self.core.needed());
         self.core.await_majority(token, named);
         for (node, ballot) in votes.on(which).enumerate() {
-            if let Some(ballot @ Ballot::Yes(_)) = ballot {
+            if let Some(ballot @ Ballot::Yes(_)) = ballot.filter(|_| !keeps) {
                 self.give_way(node, which, ballot);
             }
         }
+    }
+
+    /// Returns true if a request keeps what it was granted by less than a majority: no node names anybody else, so it would give
+    /// way to nobody. On slow links it meets its own giving way on the other nodes, which have no vote on it meanwhile.
+    fn keeps(&self, votes: &Round<Ballot>, which: usize) -> bool {
+        let alone = in_the_way(votes, which).next().is_none();
+        can_give_way(&self.asked[which]) && (alone || planted!("nobody gives way in a split"))
     }
 
     /// Releases what a node granted to a request that waits, and queues it there again at its place, which is the same on
@@ -120,9 +129,6 @@ impl Attempt {
     fn give_way(&self, node: usize, which: usize, ballot: &Ballot) {
         let asked = &self.asked[which];
         let queued_again = can_give_way(asked).then(|| Arc::clone(asked));
-        if queued_again.is_some() && planted!("nobody gives way in a split") {
-            return;
-        }
         self.core.release_later(node, PendingRelease { queued_again, ..self.pending(which, ballot) });
     }
 
@@ -156,6 +162,7 @@ impl Attempt {
                         raises.extend(unraised.map(|fence| (which, fence)));
                     }
                     None if self.core.ledger.waits(token, Some(self.number)) => match ballot {
+                        Ballot::Yes(_) if self.keeps(&votes, which) => self.core.named(token, node),
                         Ballot::Yes(_) => self.give_way(node, which, ballot),
                         ballot => self.left_by_waiter(node, which, ballot),
                     },

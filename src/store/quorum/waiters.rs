@@ -112,13 +112,13 @@ impl Waiters {
         waiter.place
     }
 
-    /// Ends an attempt that was not granted. `split` has the nodes that granted it, if any, which it gives back; `is_held` tells
-    /// whether a majority named the same holder. Returns what follows.
+    /// Ends an attempt that was not granted. `split` has the nodes that granted it, if any, and `keeps` tells whether it
+    /// keeps these grants; `is_held` whether a majority named the same holder. Returns what follows.
     pub(super) fn answered(
         &self,
         token: Token,
         attempt: u64,
-        split: &[usize],
+        (split, keeps): (&[usize], bool),
         is_held: bool,
         needed: usize,
     ) -> Named {
@@ -133,6 +133,9 @@ impl Waiters {
             false => {}
         }
         waiter.named_by.retain(|node| !split.contains(node));
+        if keeps {
+            waiter.named_by.extend(split);
+        }
         if std::mem::take(&mut waiter.is_next) {
             waiter.forwarded.0 = true;
             let inbox = waiter.inbox;

@@ -57,7 +57,7 @@ fn after(answers: &[Answers]) -> u32 {
         waiters.begin(&asked, attempt, None, now);
         let split: &[usize] = if matches!(answers, Answers::Split) { &[0] } else { &[] };
         let is_held = matches!(answers, Answers::Held | Answers::SplitAndHeld);
-        waiters.answered(token, attempt, split, is_held, NEEDED);
+        waiters.answered(token, attempt, (split, false), is_held, NEEDED);
     }
     let patience_now = waiters.patience_after_split(token);
     let tries = (0..9).find(|tries| patience(token, tries + 1) == patience_now);
