@@ -24,7 +24,7 @@ pub struct Campaign;
 ///
 /// # Cancel safety
 /// A candidate that has begun to handle it resigns also if its sender goes. Before that, the message is dropped with the future
-/// of `send`. What `do_send` sends is always handled.
+/// of `send`. What `do_send` sends is not dropped.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 #[must_use = "a message does nothing until it is sent to an Election"]

@@ -182,7 +182,7 @@ pub struct SetBackoff(
 ///
 /// # Cancel safety
 /// A shutdown that the manager has begun to handle goes on if its sender goes. Before that, the message is dropped with the
-/// future of `send`. What `do_send` sends is always handled.
+/// future of `send`. What `do_send` sends is not dropped.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Drained")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]

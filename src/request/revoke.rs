@@ -43,8 +43,7 @@ const GRACE: Duration = Duration::from_secs(30);
 ///
 /// # Cancel safety
 /// A revoke that the manager has begun to handle goes on if its sender goes. Before that, the message is dropped with the future
-/// of `send`. If its manager is shut down, or its process ends, before the grace
-/// is over, nothing is taken away by force.
+/// of `send`. If its manager is shut down, or its process ends, before the grace is over, nothing is taken away by force.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Revoked, RevokeError>")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]
