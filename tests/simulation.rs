@@ -75,7 +75,7 @@ const KNOWN: [u64; 8] = [
     3_321_536_293,
 ];
 /// The same of quorums.
-const KNOWN_OF_A_QUORUM: [u64; 20] = [
+const KNOWN_OF_A_QUORUM: [u64; 22] = [
     // P10, P11: a release of an attempt that had failed was executed after a later attempt of its token was granted.
     3_923_184_641,
     // P16: the votes and the writing of the fence each had the whole time to connect.
@@ -101,6 +101,10 @@ const KNOWN_OF_A_QUORUM: [u64; 20] = [
     603_137_488,
     // P16: nine waiters at once, whose grants came later than their refusals, took the nodes from one another for 8 s.
     10_044,
+    // P16, P8: with two of five nodes still recovering, waiters that went to the end of the queues had another order at each
+    // node, and nobody held for 2 s and more.
+    312,
+    4_323,
 ];
 /// Besides those, the seeds from 0 on.
 const FIXED: u64 = 400;

@@ -109,9 +109,20 @@ impl Nodes {
         let minority = (memories.len() - 1) / 2;
         let mut restarts: Vec<(Duration, usize)> = Vec::new();
         async move {
+            let forget = |node: usize, step: u64| {
+                memories[node].restart();
+                stepped[node].store(step, Ordering::Relaxed);
+                history.add(0, What::Forgot { node });
+            };
             loop {
                 sleep(millis(rng.random_range(50..2_500))).await;
                 if calm.load(Ordering::Relaxed) {
+                    // As many as may be away at a time come back empty, so all others have to agree for a while.
+                    if clocks.random_bool(0.5) {
+                        let stood =
+                            (0..memories.len()).filter(|node| restarts.iter().all(|(_, it)| it != node));
+                        stood.take(minority - restarts.len()).for_each(|node| forget(node, 0));
+                    }
                     return;
                 }
                 let (many, lasts) = (rng.random_range(1..=minority), millis(rng.random_range(100..2_500)));
@@ -131,12 +142,10 @@ impl Nodes {
                 restarts = forgetful;
                 if restarts.len() < minority && rng.random_bool(0.6) {
                     let node = rng.random_range(0..memories.len());
-                    memories[node].restart();
                     // A machine that booted with a clock that was behind, which is then corrected, or with one that is right.
                     let step = if clocks.random_bool(0.5) { clocks.random_range(1..7_200_000) } else { 0 };
-                    stepped[node].store(step, Ordering::Relaxed);
                     restarts.push((now, node));
-                    history.add(0, What::Forgot { node });
+                    forget(node, step);
                 }
             }
         }

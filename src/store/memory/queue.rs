@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    hash::{DefaultHasher, Hash, Hasher},
     time::Duration,
 };
 
@@ -11,14 +10,15 @@ use crate::{
     store::{self, Acquisition, Metadata, QueueTicket, memory::record::whole_millis},
 };
 
-/// The number of an arrival; a later one has a larger number.
-type Arrival = u64;
+/// An arrival; a later one has a larger number. Of two with one number the token decides, as on a server, so that all nodes of
+/// a quorum have one order.
+type Arrival = (u64, Token);
 
 /// The number of arrivals that are counted together: see [`Queue::ahead`].
 const BLOCK: u64 = 256;
 
-/// The number of tokens that are told apart at one place.
-const TOKENS_OF_A_PLACE: u64 = 1_024;
+const FIRST_TOKEN: Token = Token::from_bits(0);
+const LAST_TOKEN: Token = Token::from_bits(u128::MAX);
 
 /// The waiters of a resource.
 #[derive(Debug, Default)]
@@ -39,7 +39,8 @@ pub(super) struct Queue {
     sieve: Option<RollCall>,
     /// The number of waiters in each block of arrivals.
     blocks: BTreeMap<u64, u64>,
-    next: Arrival,
+    /// The number of the next arrival without a place.
+    next: u64,
 }
 
 /// A roll call: many waiters are asked to show that they are alive.
@@ -119,7 +120,7 @@ impl Queue {
 
     /// Returns the number of waiters whose tickets have not expired.
     pub(super) fn waiting(&self, now: Moment) -> u64 {
-        let gone = self.expirations.range(..=(now, Arrival::MAX));
+        let gone = self.expirations.range(..=(now, (u64::MAX, LAST_TOKEN)));
         self.len() - gone.filter(|(_, arrival)| self.waiters.contains_key(arrival)).count() as u64
     }
 
@@ -189,12 +190,13 @@ impl Queue {
             return Queued::Full(waiting);
         }
         let last_first = planted!("last come, first served");
-        let arrival = match ticket.place {
-            Some(place) => self.free_place(place, asked.hold.token),
+        let number = match ticket.place {
+            Some(place) => place,
             None if last_first => u64::MAX / 2 - self.next,
             None => self.next,
         };
-        self.next = self.next.max(if last_first { 0 } else { arrival }) + 1;
+        let arrival = (number, asked.hold.token);
+        self.next = self.next.max(if last_first { 0 } else { number }) + 1;
         self.arrivals.insert(asked.hold.token, arrival);
         self.expirations.insert((gone, arrival));
         self.counted_in(arrival);
@@ -202,19 +204,6 @@ impl Queue {
         let waiter = Waiter { asked: asked.clone(), ticket, gone, since, came_back: false, offered: None };
         self.waiters.insert(arrival, waiter);
         Queued::Waits(self.ahead(arrival))
-    }
-
-    /// Returns the arrival of a token with this place. Of two with one place the token decides, as on a server, so that all
-    /// nodes of a quorum have one order.
-    fn free_place(&self, place: u64, token: Token) -> Arrival {
-        let mut hasher = DefaultHasher::new();
-        token.hash(&mut hasher);
-        let mut arrival =
-            place.saturating_mul(TOKENS_OF_A_PLACE).saturating_add(hasher.finish() % TOKENS_OF_A_PLACE);
-        while self.waiters.contains_key(&arrival) || self.aside.contains_key(&arrival) {
-            arrival += 1;
-        }
-        arrival
     }
 
     /// Returns true if a token was handed over what it waits for, and has not taken it up.
@@ -256,7 +245,7 @@ impl Queue {
 
     /// Begins a roll call. A waiter that has not answered the one before it is taken for dead.
     pub(super) fn call_the_roll(&mut self, now: Moment) {
-        self.sieve = self.roll.replace(RollCall { called: now, up_to: 0 });
+        self.sieve = self.roll.replace(RollCall { called: now, up_to: (0, FIRST_TOKEN) });
     }
 
     /// Records that the first `most` waiters have been called.
@@ -278,9 +267,9 @@ impl Queue {
     /// Returns the number of waiters before this arrival. They are counted by blocks, so that a long queue is not
     /// walked along.
     fn ahead(&self, arrival: Arrival) -> u64 {
-        let block = arrival / BLOCK;
+        let block = arrival.0 / BLOCK;
         let before: u64 = self.blocks.range(..block).map(|(_, count)| count).sum();
-        before + self.waiters.range(block * BLOCK..arrival).count() as u64
+        before + self.waiters.range((block * BLOCK, FIRST_TOKEN)..arrival).count() as u64
     }
 
     fn remove_arrival(&mut self, arrival: Arrival) {
@@ -302,14 +291,14 @@ impl Queue {
     }
 
     fn counted_in(&mut self, arrival: Arrival) {
-        *self.blocks.entry(arrival / BLOCK).or_default() += 1;
+        *self.blocks.entry(arrival.0 / BLOCK).or_default() += 1;
     }
 
     fn counted_out(&mut self, arrival: Arrival) {
-        if let Some(count) = self.blocks.get_mut(&(arrival / BLOCK)) {
+        if let Some(count) = self.blocks.get_mut(&(arrival.0 / BLOCK)) {
             *count -= 1;
             if *count == 0 {
-                self.blocks.remove(&(arrival / BLOCK));
+                self.blocks.remove(&(arrival.0 / BLOCK));
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::{
         quorum::{
             asking::raise,
             core::{Core, FIRST_PAUSE},
-            counting::{can_give_way, placed},
+            counting::can_give_way,
             ledger::PendingRelease,
             node::Ballot,
             poll::Round,
@@ -128,14 +128,11 @@ impl Attempt {
         can_give_way(&self.asked[which]) && (leads || planted!("nobody gives way in a split"))
     }
 
-    /// Releases what a node granted to a request that waits, and queues it there again.
+    /// Releases what a node granted to a request that waits, and queues it there again at its place, which is the same on
+    /// all nodes.
     fn give_way(&self, node: usize, which: usize, ballot: &Ballot) {
         let asked = &self.asked[which];
-        let again = || match self.core.waiters.goes_last(asked.hold.token) {
-            true => Arc::new(placed(asked, None)),
-            false => Arc::clone(asked),
-        };
-        let queued_again = can_give_way(asked).then(again);
+        let queued_again = can_give_way(asked).then(|| Arc::clone(asked));
         self.core.release_later(node, PendingRelease { queued_again, ..self.pending(which, ballot) });
     }
 

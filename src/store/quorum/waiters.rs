@@ -220,14 +220,6 @@ impl Waiters {
         self.known().waiters.get(&token).is_some_and(Waiter::is_stuck)
     }
 
-    /// Returns true if a waiter that gives way goes to the end of the queue: its place did not help. Every other one keeps
-    /// its place all the same, since two who change places meet again.
-    pub(super) fn goes_last(&self, token: Token) -> bool {
-        let known = self.known();
-        let waiter = known.waiters.get(&token).filter(|waiter| waiter.is_stuck());
-        waiter.is_some_and(|waiter| draw(token, waiter.splits) < 0.5)
-    }
-
     /// Subscribes to the notifications to this inbox, in place of an earlier subscriber.
     pub(super) fn subscribe(&self, inbox: Inbox) -> UnboundedReceiver<Notification> {
         let (sender, notifications) = unbounded_channel();
@@ -250,9 +242,9 @@ fn patience(token: Token, tries: u32) -> Duration {
 
 /// Returns a number in `0.0..=1.0` that differs from one waiter to another, because tokens are random. So those whose
 /// votes were split together do not attempt together.
-fn draw(token: Token, splits: u32) -> f64 {
+fn draw(token: Token, tries: u32) -> f64 {
     let mut hasher = DefaultHasher::new();
-    (token, splits).hash(&mut hasher);
+    (token, tries).hash(&mut hasher);
     hasher.finish() as f64 / u64::MAX as f64
 }
 

@@ -50,6 +50,29 @@ fn received(notifications: &mut Notifications) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn of_many_at_one_place_the_tokens_decide_in_whatever_order_they_came() {
+    const MANY: u128 = 3_000;
+    let at_a_place = |token| {
+        let asked = waiting("job/1", token);
+        let ticket = asked.ticket.map(|ticket| QueueTicket { place: Some(1 << 50), ..ticket });
+        Acquisition { ticket, ..asked }
+    };
+    let ((first, _), (second, _)) = (store(), store());
+    for store in [&first, &second] {
+        fence(store, &exclusive("job/1", MANY + 1)).await;
+    }
+    for token in 1..=MANY {
+        ahead(&first, &at_a_place(token)).await;
+        ahead(&second, &at_a_place(MANY + 1 - token)).await;
+    }
+    for token in 1..=MANY {
+        for store in [&first, &second] {
+            assert_eq!(ahead(store, &at_a_place(token)).await, u64::try_from(token).unwrap() - 1);
+        }
+    }
+}
+
+#[tokio::test]
 async fn notifications_get_lost_when_the_store_is_told_to_lose_them() {
     let (store, _) = store();
     let mut notifications = store.listen(&INBOX);
