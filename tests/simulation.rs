@@ -42,12 +42,14 @@ mod sim;
 use std::{
     collections::BTreeSet,
     env,
+    io::{self, Write},
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
+        mpsc::{self, RecvTimeoutError},
     },
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use sim::{
@@ -109,6 +111,9 @@ const KNOWN_OF_A_QUORUM: [u64; 22] = [
 /// Besides those, the seeds from 0 on.
 const FIXED: u64 = 400;
 
+/// The time after which a test that still runs tells its seeds.
+const PROGRESS_AFTER: Duration = Duration::from_secs(60);
+
 /// The panics of the simulation are wanted; their messages would only hide a real one.
 fn quietly() {
     let usual = std::panic::take_hook();
@@ -155,10 +160,12 @@ fn report(seed: u64, events: &[Event], findings: &Findings) {
 fn judge(kind: Kind, seeds: &[u64]) {
     quietly();
     let (began, next) = (Instant::now(), AtomicUsize::new(0));
-    let total = Mutex::new((0, 0, Vec::new()));
-    let work = || {
+    let (total, in_progress) = (Mutex::new((0, 0, Vec::new())), Mutex::new(BTreeSet::new()));
+    let work = |_working: mpsc::Sender<()>| {
         while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+            in_progress.lock().expect("no check panics").insert(seed);
             let events = history_of(kind, seed);
+            in_progress.lock().expect("no check panics").remove(&seed);
             let findings = Checker::check(&events, QUIET);
             let mut total = total.lock().expect("no check panics");
             report(seed, &events, &findings);
@@ -168,8 +175,17 @@ fn judge(kind: Kind, seeds: &[u64]) {
         }
     };
     thread::scope(|scope| {
+        let (working, done) = mpsc::channel();
         for _ in 0..thread::available_parallelism().map_or(2, usize::from) {
-            scope.spawn(work);
+            let working = working.clone();
+            let work = &work;
+            scope.spawn(move || work(working));
+        }
+        drop(working);
+        // A world whose clock stands still never ends. Whoever stops the test has to know its seed.
+        while done.recv_timeout(PROGRESS_AFTER) == Err(RecvTimeoutError::Timeout) {
+            let in_progress = in_progress.lock().expect("no check panics");
+            let _ = writeln!(io::stderr(), "after {:.0?}: seeds {in_progress:?}", began.elapsed());
         }
     });
     let (grants, checks, broken) = total.into_inner().expect("no check panics");

@@ -38,7 +38,7 @@ pub(crate) use self::{
     span::{exact, rough},
     turns::LONGEST_MEMORY,
     validity::{Validity, jitter},
-    vote::{leads, most_named},
+    vote::most_named,
 };
 pub use self::{
     backoff::{Backoff, Jitter},

@@ -1,6 +1,6 @@
 //! A majority of nodes: the result of their votes, the right to vote, and the validity left after counting.
 
-use std::{cmp::Reverse, collections::HashMap, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use crate::core::{Fence, TokenPrefix, drift_allowance};
 
@@ -98,26 +98,11 @@ impl Tally {
     }
 }
 
-fn counted(named: impl Iterator<Item = TokenPrefix>) -> HashMap<TokenPrefix, usize> {
-    let mut counts = HashMap::new();
-    named.for_each(|prefix| *counts.entry(prefix).or_default() += 1);
-    counts
-}
-
 /// Returns the number of nodes that named the same holder, of the one that most named.
 pub(crate) fn most_named(in_the_way: impl Iterator<Item = TokenPrefix>) -> usize {
-    counted(in_the_way).into_values().max().unwrap_or_default()
-}
-
-/// Returns true if a request leads those whose votes were split: more nodes granted it than any other, or as many and its
-/// prefix is the smallest. `in_the_way` names the other holder on each node that refused it. All requests of a split that
-/// see the same nodes agree on who leads.
-pub(crate) fn leads(own: (TokenPrefix, usize), in_the_way: impl Iterator<Item = TokenPrefix>) -> bool {
-    let (prefix, nodes) = own;
-    let behind = |(other, count): (TokenPrefix, usize)| {
-        other == prefix || (count, Reverse(other)) < (nodes, Reverse(prefix))
-    };
-    nodes > 0 && counted(in_the_way).into_iter().all(behind)
+    let mut counts: HashMap<TokenPrefix, usize> = HashMap::new();
+    in_the_way.for_each(|prefix| *counts.entry(prefix).or_default() += 1);
+    counts.into_values().max().unwrap_or_default()
 }
 
 /// Returns true if a majority of `of` nodes has given this fence. Only then may it be given out: each later majority
@@ -151,7 +136,6 @@ pub fn abstains_for(age: Duration, max_ttl: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::Token;
 
     fn tally(of: usize, yes: usize, no: usize, silent: usize) -> Tally {
         Tally { of, yes, no, silent }
@@ -215,19 +199,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn of_those_whose_votes_were_split_one_leads() {
-        let [first, second, third] = [1, 2, 3].map(|bits| Token::from_bits(bits << 96).prefix());
-        let of = |own, others: &[TokenPrefix]| leads(own, others.iter().copied());
-        assert!(of((first, 2), &[second, second, third]));
-        assert!(!of((second, 2), &[first, first, third]));
-        assert!(!of((third, 1), &[first, first, second, second]));
-        assert!(of((third, 2), &[first, second]));
-        assert!(!of((first, 2), &[second, second, second]), "a majority has decided");
-        assert!(of((first, 1), &[]));
-        assert!(!of((first, 0), &[]));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod far;
 mod fences;
 mod forgotten;
 mod health;

@@ -300,8 +300,12 @@ async fn queues_by_place(node: &impl QuorumNode) {
     let answers = node.acquire_each_from(&[late.clone().into()], proposed).await.answers;
     let Ok(Acquired::Granted(grant)) = &answers[0] else { panic!("{answers:?}") };
     assert_eq!(grant.fence, Some(proposed));
-    let again = node.acquire_each_from(&[late.into()], Fence::new(proposed.get() + 9)).await.answers;
+    let again = node.acquire_each_from(&[late.clone().into()], Fence::new(proposed.get() + 9)).await.answers;
     assert_eq!(again[0].as_ref().unwrap(), &Acquired::Granted(*grant), "from here on it stays");
+    // The other two fill the queue. Who gives way has a place all the same.
+    let ticket = late.ticket.map(|ticket| QueueTicket { max_waiters: 2, ..ticket });
+    assert!(!node.give_way(&Acquisition { ticket, ..late }).await.unwrap());
+    assert_eq!(node.inspect(&held.hold.resource, 1).await.unwrap().waiting, 2);
 }
 
 #[tokio::test]

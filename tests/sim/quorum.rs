@@ -107,49 +107,59 @@ impl Nodes {
         // Draws of its own, so that all else happens as it would without them.
         let mut clocks = StdRng::seed_from_u64(!seed);
         let minority = (memories.len() - 1) / 2;
-        let mut restarts: Vec<(Duration, usize)> = Vec::new();
+        let mut restarted: Vec<Option<Duration>> = vec![None; memories.len()];
         async move {
-            let forget = |node: usize, step: u64| {
-                memories[node].restart();
-                stepped[node].store(step, Ordering::Relaxed);
-                history.add(0, What::Forgot { node });
-            };
             loop {
                 sleep(millis(rng.random_range(50..2_500))).await;
-                if calm.load(Ordering::Relaxed) {
-                    // As many as may be away at a time come back empty, so all others have to agree for a while.
-                    if clocks.random_bool(0.5) {
-                        let stood =
-                            (0..memories.len()).filter(|node| restarts.iter().all(|(_, it)| it != node));
-                        stood.take(minority - restarts.len()).for_each(|node| forget(node, 0));
+                let calm = calm.load(Ordering::Relaxed);
+                if !calm {
+                    let (many, lasts) =
+                        (rng.random_range(1..=minority), millis(rng.random_range(100..2_500)));
+                    for ways in networks.iter().sample(&mut rng, many) {
+                        befall(ways, history.now() + lasts, &mut rng);
                     }
-                    return;
+                    sleep(lasts).await;
                 }
-                let (many, lasts) = (rng.random_range(1..=minority), millis(rng.random_range(100..2_500)));
-                for ways in networks.iter().sample(&mut rng, many) {
-                    befall(ways, history.now() + lasts, &mut rng);
-                }
-                sleep(lasts).await;
                 // Those that were away have missed what others may forget now.
-                let now = history.now();
-                let mut forgetful = Vec::new();
-                for (then, node) in restarts {
-                    let recovered = memories[node].report().await.is_ok_and(|it| it.recovered.is_some());
-                    if !recovered || then + MAX_TTL.mul_f64(1.1) > now {
-                        forgetful.push((then, node));
+                let silent = silent(&memories, &restarted, history.now()).await;
+                let forgets: Vec<(usize, u64)> = match calm {
+                    // As many as may be silent at a time, so that all others have to agree for a while.
+                    true if clocks.random_bool(0.5) => {
+                        let others = (0..memories.len()).filter(|node| !silent.contains(node));
+                        others.take(minority.saturating_sub(silent.len())).map(|node| (node, 0)).collect()
                     }
+                    false if silent.len() < minority && rng.random_bool(0.6) => {
+                        // A machine that booted with a clock that was behind, which is then corrected, or with one that is right.
+                        let step =
+                            if clocks.random_bool(0.5) { clocks.random_range(1..7_200_000) } else { 0 };
+                        vec![(rng.random_range(0..memories.len()), step)]
+                    }
+                    _ => Vec::new(),
+                };
+                for (node, step) in forgets {
+                    memories[node].restart();
+                    stepped[node].store(step, Ordering::Relaxed);
+                    restarted[node] = Some(history.now());
+                    history.add(0, What::Forgot { node });
                 }
-                restarts = forgetful;
-                if restarts.len() < minority && rng.random_bool(0.6) {
-                    let node = rng.random_range(0..memories.len());
-                    // A machine that booted with a clock that was behind, which is then corrected, or with one that is right.
-                    let step = if clocks.random_bool(0.5) { clocks.random_range(1..7_200_000) } else { 0 };
-                    restarts.push((now, node));
-                    forget(node, step);
+                if calm {
+                    return;
                 }
             }
         }
     }
+}
+
+/// Returns the nodes that may have no vote: they began less than the longest TTL ago, or have no record of their recovery.
+async fn silent(memories: &[MemoryStore], restarted: &[Option<Duration>], now: Duration) -> Vec<usize> {
+    let mut silent = Vec::new();
+    for (node, (memory, restarted)) in memories.iter().zip(restarted).enumerate() {
+        let recovered = memory.report().await.is_ok_and(|report| report.recovered.is_some());
+        if !recovered || restarted.is_some_and(|then| then + MAX_TTL.mul_f64(1.1) > now) {
+            silent.push(node);
+        }
+    }
+    silent
 }
 
 /// A node that hangs, or that some managers or all are cut off from.

@@ -6,8 +6,8 @@ use crate::{
     core::{Fence, Mode, Moment, Owner, Token},
     store::{
         Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, HolderNotice, HoldersNotified, Inbox,
-        Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, Refusal, Released, Renewed, StoreError,
-        TOLD_AT_MOST, ToHolders,
+        Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, QueueTicket, Refusal, Released, Renewed,
+        StoreError, TOLD_AT_MOST, ToHolders,
         memory::{
             holders::{Holders, Verdict},
             queue::{Queue, Queued},
@@ -32,7 +32,7 @@ impl Resource {
     ) -> Result<Acquired, StoreError> {
         let (token, owner, now) = (asked.hold.token, asked.hold.owner.as_ref(), turn.now);
         self.check(turn);
-        if !self.holders.holds(token) {
+        if self.holders.get(token).is_none() {
             self.queue.come_back(token);
         }
         self.hand_over(Some(token), turn);
@@ -90,6 +90,8 @@ impl Resource {
     pub(super) fn give_way(&mut self, asked: &Acquisition, turn: &mut Turn<'_>) {
         let _released = self.release_without_hand_over(&asked.hold, Duration::ZERO, turn);
         if let Some(ticket) = asked.ticket {
+            // It had its place before others filled the queue.
+            let ticket = QueueTicket { max_waiters: u32::MAX, ..ticket };
             let _queued = self.queue.enqueue(asked, ticket, turn.now);
         }
         self.hand_over(None, turn);

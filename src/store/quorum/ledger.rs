@@ -84,21 +84,6 @@ impl Ledger {
         (attempt, asked.iter().map(begin).collect())
     }
 
-    /// Marks the tokens of these requests as wanted again on a node that is about to be asked, which holds their pending
-    /// releases back. Returns true for each whose release is already in flight, so that it is too late.
-    pub(super) fn want_again(&self, node: usize, asked: &[Arc<Acquisition>], now: Moment) -> Vec<bool> {
-        let mut books = self.books();
-        let releases = &mut books.releases[node];
-        let want = |asked: &Arc<Acquisition>| {
-            let token = asked.hold.token;
-            if let Some(pending) = releases.pending.remove(&token) {
-                releases.set_aside(pending);
-            }
-            releases.in_flight.get(&token).is_some_and(|end| *end > now)
-        };
-        asked.iter().map(want).collect()
-    }
-
     /// Records the grant of an attempt. Returns false, and records nothing, if its token was released meanwhile.
     pub(super) fn grant(&self, attempt: u64, granted: Granted) -> bool {
         let mut books = self.books();
@@ -194,11 +179,6 @@ impl Ledger {
         self.books().releases[node].set_aside(pending);
     }
 
-    /// Returns true if a release of this token may still be executed there, so that the node does not count for it.
-    pub(super) fn is_being_released(&self, node: usize, token: Token, now: Moment) -> bool {
-        self.books().releases[node].in_flight.get(&token).is_some_and(|end| *end > now)
-    }
-
     /// Returns the nodes on which releases of these tokens are set aside.
     pub(super) fn aside(&self, tokens: &[Token]) -> Vec<(usize, Token)> {
         let books = self.books();
@@ -238,6 +218,7 @@ impl Ledger {
         for pending in &due {
             releases.pending.remove(&pending.hold.token);
             releases.in_flight.insert(pending.hold.token, pending.end + AFTER);
+            releases.asked.insert(pending.hold.token);
         }
         releases.worked_off = !due.is_empty();
         due
@@ -245,12 +226,15 @@ impl Ledger {
 
     /// Settles a pending release: the node has answered it, and executes none that was sent before.
     pub(super) fn settled(&self, node: usize, pending: &PendingRelease) {
-        self.books().releases[node].in_flight.remove(&pending.hold.token);
+        let releases = &mut self.books().releases[node];
+        releases.in_flight.remove(&pending.hold.token);
+        releases.note_answer(pending.hold.token);
     }
 
     /// Puts back a release that has failed and may still be executed. It stays in flight and is pending all the same.
     pub(super) fn failed(&self, node: usize, pending: PendingRelease) {
         let mut books = self.books();
+        books.releases[node].note_answer(pending.hold.token);
         match books.want(&pending) {
             true => books.releases[node].set_aside(pending),
             false => drop(books.releases[node].pending.insert(pending.hold.token, pending)),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    core::{Fence, TokenPrefix, leads, most_named},
+    core::{Fence, TokenPrefix, most_named},
     store::{
         Acquisition, Grant,
         quorum::{
@@ -93,8 +93,7 @@ impl Attempt {
         }
     }
 
-    /// Leaves a request in the queues. If its votes were split, it gives way on the nodes that granted it, and is queued
-    /// again there. When that has not helped, one of the split leads, and keeps what it was granted.
+    /// Leaves a request in the queues. If its votes were split, it gives way on the nodes that granted it.
     fn wait(&self, votes: &Round<Ballot>, which: usize) {
         let (asked, mut split) = (&self.asked[which], Vec::new());
         for (node, ballot) in votes.on(which).enumerate() {
@@ -107,25 +106,13 @@ impl Attempt {
         let token = asked.hold.token;
         // As many as can refuse a request together.
         let is_held = most_named(in_the_way(votes, which)) > self.core.nodes.len() - self.core.needed();
-        let keeps = self.keeps(votes, which);
-        let named =
-            self.core.waiters.answered(token, self.number, (&split, keeps), is_held, self.core.needed());
+        let named = self.core.waiters.answered(token, self.number, &split, is_held, self.core.needed());
         self.core.await_majority(token, named);
         for (node, ballot) in votes.on(which).enumerate() {
-            if let Some(ballot @ Ballot::Yes(_)) = ballot.filter(|_| !keeps) {
+            if let Some(ballot @ Ballot::Yes(_)) = ballot {
                 self.give_way(node, which, ballot);
             }
         }
-    }
-
-    /// Returns true if a request keeps what it was granted by less than a majority: giving way has not helped, and it leads
-    /// the others. Grants that it has given back since they were counted lead as well, for it stands first there.
-    fn keeps(&self, votes: &Round<Ballot>, which: usize) -> bool {
-        let token = self.asked[which].hold.token;
-        let granted = votes.on(which).flatten().filter(|ballot| matches!(ballot, Ballot::Yes(_))).count();
-        let leads = leads((token.prefix(), granted), in_the_way(votes, which));
-        let leads = leads && self.core.waiters.is_stuck(token);
-        can_give_way(&self.asked[which]) && (leads || planted!("nobody gives way in a split"))
     }
 
     /// Releases what a node granted to a request that waits, and queues it there again at its place, which is the same on
@@ -133,6 +120,9 @@ impl Attempt {
     fn give_way(&self, node: usize, which: usize, ballot: &Ballot) {
         let asked = &self.asked[which];
         let queued_again = can_give_way(asked).then(|| Arc::clone(asked));
+        if queued_again.is_some() && planted!("nobody gives way in a split") {
+            return;
+        }
         self.core.release_later(node, PendingRelease { queued_again, ..self.pending(which, ballot) });
     }
 
@@ -166,7 +156,6 @@ impl Attempt {
                         raises.extend(unraised.map(|fence| (which, fence)));
                     }
                     None if self.core.ledger.waits(token, Some(self.number)) => match ballot {
-                        Ballot::Yes(_) if self.keeps(&votes, which) => self.core.named(token, node),
                         Ballot::Yes(_) => self.give_way(node, which, ballot),
                         ballot => self.left_by_waiter(node, which, ballot),
                     },

@@ -143,8 +143,8 @@ impl Attempt {
     fn vote(&self) -> Round<Ballot> {
         Round::ask(&self.core.nodes, |which, node| {
             let (core, asked) = (Arc::clone(&self.core), Arc::clone(&self.asked));
-            let (first, clock) = (self.first, Arc::clone(&self.clock));
-            async move { vote(&core, which, &node, &asked, first, &clock).await }.boxed()
+            let (number, first, clock) = (self.number, self.first, Arc::clone(&self.clock));
+            async move { vote(&core, which, &node, (number, &asked), first, &clock).await }.boxed()
         })
     }
 

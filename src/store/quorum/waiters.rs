@@ -52,12 +52,10 @@ struct Waiter {
     /// True if it is to be told that it is the next as soon as its attempt is answered. Told before, it would attempt at
     /// once, and each attempt takes back that it gives way.
     is_next: bool,
-    /// The number of split votes since somebody held. Who holds is not to be overtaken.
-    splits: u32,
     /// The number of split votes since one that was not, which make it patient. A holder that some nodes do not know of
     /// splits votes for as long as it holds.
     tries: u32,
-    /// Its place in the queues, which its first attempt proposed. `None` if that knew no clock of a node.
+    /// Its place in the queues, which its first attempt proposed that knew the clock of a node.
     place: Option<u64>,
 }
 
@@ -79,7 +77,7 @@ pub(super) enum Named {
 
 impl Waiters {
     /// Begins an attempt. What nodes said before it counts no more. Returns the place of the waiter in the queues: this one,
-    /// unless it has attempted before.
+    /// unless it has one from an earlier attempt.
     pub(super) fn begin(
         &self,
         asked: &Acquisition,
@@ -101,7 +99,6 @@ impl Waiters {
             is_impatient: false,
             forwarded: (false, false),
             is_next: false,
-            splits: 0,
             tries: 0,
             place,
         };
@@ -111,16 +108,17 @@ impl Waiters {
         waiter.was_named = !waiter.named_by.is_empty();
         waiter.named_by.clear();
         (waiter.is_told, waiter.is_impatient, waiter.forwarded) = (false, false, (false, false));
+        waiter.place = waiter.place.or(place);
         waiter.place
     }
 
-    /// Ends an attempt that was not granted. `split` has the nodes that granted it, if any, and `keeps` tells whether it
-    /// keeps these grants; `is_held` whether a majority named the same holder. Returns what follows.
+    /// Ends an attempt that was not granted. `split` has the nodes that granted it, if any, which it gives back; `is_held` tells
+    /// whether a majority named the same holder. Returns what follows.
     pub(super) fn answered(
         &self,
         token: Token,
         attempt: u64,
-        (split, keeps): (&[usize], bool),
+        split: &[usize],
         is_held: bool,
         needed: usize,
     ) -> Named {
@@ -130,20 +128,11 @@ impl Waiters {
         };
         waiter.asks = false;
         match waiter.was_named || !split.is_empty() {
-            true => {
-                (waiter.splits, waiter.tries) =
-                    (waiter.splits.saturating_add(1), waiter.tries.saturating_add(1))
-            }
+            true => waiter.tries = waiter.tries.saturating_add(1),
             false if is_held => waiter.tries = 0,
             false => {}
         }
-        if is_held {
-            waiter.splits = 0;
-        }
         waiter.named_by.retain(|node| !split.contains(node));
-        if keeps {
-            waiter.named_by.extend(split);
-        }
         if std::mem::take(&mut waiter.is_next) {
             waiter.forwarded.0 = true;
             let inbox = waiter.inbox;
@@ -215,11 +204,6 @@ impl Waiters {
         patience(token, tries.saturating_add(1))
     }
 
-    /// Returns true if giving way did not help a waiter several times: the nodes do not agree on the order of arrival.
-    pub(super) fn is_stuck(&self, token: Token) -> bool {
-        self.known().waiters.get(&token).is_some_and(Waiter::is_stuck)
-    }
-
     /// Subscribes to the notifications to this inbox, in place of an earlier subscriber.
     pub(super) fn subscribe(&self, inbox: Inbox) -> UnboundedReceiver<Notification> {
         let (sender, notifications) = unbounded_channel();
@@ -246,13 +230,6 @@ fn draw(token: Token, tries: u32) -> f64 {
     let mut hasher = DefaultHasher::new();
     (token, tries).hash(&mut hasher);
     hasher.finish() as f64 / u64::MAX as f64
-}
-
-impl Waiter {
-    fn is_stuck(&self) -> bool {
-        const HELPS_WITHIN: u32 = 2;
-        self.splits > HELPS_WITHIN
-    }
 }
 
 impl Known {

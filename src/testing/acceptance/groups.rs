@@ -109,6 +109,7 @@ macro_rules! __acceptance_group {
             a_closed_resource_is_closed_to_its_last_holder_too
             a_reader_that_opens_later_keeps_writers_out
             a_late_repeat_does_not_bring_a_closed_hold_back
+            a_late_repeat_does_not_bring_back_a_hand_over_that_was_renewed
         }
     };
     (inspection: $world:ty) => {

@@ -1,11 +1,14 @@
 //! The pending releases of one node.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
 
+use tokio::sync::watch;
+
+use super::{Books, Ledger};
 use crate::{
     core::{Moment, Token},
     store::{Acquisition, Hold, quorum::core::FIRST_PAUSE},
@@ -22,6 +25,10 @@ pub(super) struct NodeReleases {
     pub(super) wanted: HashMap<Token, PendingRelease>,
     /// Tokens whose release may still be executed, and the time until which that is expected.
     pub(super) in_flight: HashMap<Token, Moment>,
+    /// Those of them that the node has been asked to release and has not answered.
+    pub(super) asked: HashSet<Token>,
+    /// Notifies of the answers to them.
+    pub(super) answered: watch::Sender<()>,
     pub(super) worked_off: bool,
 }
 
@@ -62,11 +69,25 @@ impl NodeReleases {
         self.wanted.insert(pending.hold.token, PendingRelease { end, again, queued_again: None, ..pending });
     }
 
+    /// Holds the pending release of a token back. Returns true if its release is already in flight.
+    pub(super) fn want_again(&mut self, token: Token, now: Moment) -> bool {
+        if let Some(pending) = self.pending.remove(&token) {
+            self.set_aside(pending);
+        }
+        self.in_flight.get(&token).is_some_and(|end| *end > now)
+    }
+
     /// Has a waiter that is to give way only released, because it does not wait any more.
     pub(super) fn forget_place(&mut self, token: Token) {
         if let Some(pending) = self.pending.get_mut(&token) {
             pending.queued_again = None;
         }
+    }
+
+    /// Notes that the node has answered a release, or will not.
+    pub(super) fn note_answer(&mut self, token: Token) {
+        self.asked.remove(&token);
+        self.answered.send_replace(());
     }
 
     /// Queues a release. Returns true if the caller has to start the work.
@@ -77,5 +98,53 @@ impl NodeReleases {
         }
         self.pending.insert(pending.hold.token, pending);
         !std::mem::replace(&mut self.worked_off, true)
+    }
+}
+
+/// Releases that stand in the way of votes.
+impl Ledger {
+    /// Marks the tokens of these requests as wanted again on a node that is about to be asked, which holds their pending
+    /// releases back. Returns true for each whose release is already in flight, so that it is too late.
+    pub(in crate::store::quorum) fn want_again(
+        &self,
+        node: usize,
+        asked: &[Arc<Acquisition>],
+        now: Moment,
+    ) -> Vec<bool> {
+        let releases = &mut self.books().releases[node];
+        asked.iter().map(|asked| releases.want_again(asked.hold.token, now)).collect()
+    }
+
+    /// Does the same for an attempt that has waited for releases. Also returns true for each token that was released or asked
+    /// for again meanwhile.
+    pub(in crate::store::quorum) fn still_want(
+        &self,
+        node: usize,
+        asked: &[Arc<Acquisition>],
+        attempt: u64,
+        now: Moment,
+    ) -> Vec<bool> {
+        let Books { tokens, releases, .. } = &mut *self.books();
+        let is_too_late = |asked: &Arc<Acquisition>| {
+            let token = asked.hold.token;
+            let is_latest = tokens.get(&token).is_some_and(|entry| entry.attempt == attempt);
+            !is_latest || releases[node].want_again(token, now)
+        };
+        asked.iter().map(is_too_late).collect()
+    }
+
+    /// Waits until the node has answered all releases of these tokens that it was asked for.
+    pub(in crate::store::quorum) async fn await_releases(&self, node: usize, tokens: Vec<Token>) {
+        let mut answered = self.books().releases[node].answered.subscribe();
+        let is_asked = || {
+            let books = self.books();
+            tokens.iter().any(|token| books.releases[node].asked.contains(token))
+        };
+        while is_asked() && answered.changed().await.is_ok() {}
+    }
+
+    /// Returns true if a release of this token may still be executed there, so that the node does not count for it.
+    pub(in crate::store::quorum) fn is_being_released(&self, node: usize, token: Token, now: Moment) -> bool {
+        self.books().releases[node].in_flight.get(&token).is_some_and(|end| *end > now)
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the patience of a waiter, and of when it is stuck.
+//! Tests of the patience of a waiter.
 
 use std::sync::Arc;
 
@@ -45,8 +45,8 @@ enum Answers {
     Refused,
 }
 
-/// Returns the number of splits that its patience counts, and whether it is stuck, after attempts with these answers.
-fn after(answers: &[Answers]) -> (u32, bool) {
+/// Returns the number of splits that its patience counts after attempts with these answers.
+fn after(answers: &[Answers]) -> u32 {
     let (waiters, asked, now) = (Waiters::default(), asked(), Moment::since_origin(Duration::ZERO));
     let token = asked.hold.token;
     waiters.begin(&asked, 0, None, now);
@@ -57,21 +57,27 @@ fn after(answers: &[Answers]) -> (u32, bool) {
         waiters.begin(&asked, attempt, None, now);
         let split: &[usize] = if matches!(answers, Answers::Split) { &[0] } else { &[] };
         let is_held = matches!(answers, Answers::Held | Answers::SplitAndHeld);
-        waiters.answered(token, attempt, (split, false), is_held, NEEDED);
+        waiters.answered(token, attempt, split, is_held, NEEDED);
     }
     let patience_now = waiters.patience_after_split(token);
     let tries = (0..9).find(|tries| patience(token, tries + 1) == patience_now);
-    (tries.unwrap(), waiters.is_stuck(token))
+    tries.unwrap()
 }
 
 #[test]
-fn a_waiter_is_the_more_patient_and_in_the_end_stuck_the_more_votes_are_split() {
+fn a_waiter_is_the_more_patient_the_more_votes_are_split() {
     use Answers::{Held, Refused, Split, SplitAndHeld, SplitLate};
-    assert_eq!(after(&[]), (0, false));
-    assert_eq!(after(&[Split, Split]), (2, false));
-    assert_eq!(after(&[Split, Split, Split]), (3, true));
-    assert_eq!(after(&[SplitLate, SplitLate, SplitLate]), (3, true), "late grants count");
-    assert_eq!(after(&[Split, Split, Refused, Split]), (3, true), "a refusal in between ends nothing");
-    assert_eq!(after(&[Split, Split, Split, Held]), (0, false), "somebody holds");
-    assert_eq!(after(&[SplitAndHeld; 4]), (4, false), "patient with a holder that a node does not know of");
+    assert_eq!(after(&[]), 0);
+    assert_eq!(after(&[Split, Split]), 2);
+    assert_eq!(after(&[SplitLate, SplitLate, SplitLate]), 3, "late grants count");
+    assert_eq!(after(&[Split, Split, Refused, Split]), 3, "a refusal in between ends nothing");
+    assert_eq!(after(&[Split, Split, Split, Held]), 0, "somebody holds");
+    assert_eq!(after(&[SplitAndHeld; 4]), 4, "patient with a holder that a node does not know of");
+}
+
+#[test]
+fn a_waiter_has_the_first_place_that_it_proposed() {
+    let (waiters, asked, now) = (Waiters::default(), asked(), Moment::since_origin(Duration::ZERO));
+    let places = [None, Some(7), Some(9), None].map(|place| waiters.begin(&asked, 1, place, now));
+    assert_eq!(places, [None, Some(7), Some(7), Some(7)]);
 }

@@ -166,3 +166,22 @@ pub async fn a_late_repeat_does_not_bring_a_closed_hold_back(scene: Scene) {
         assert_eq!(scene.release(&asked).await, Released::Freed);
     }
 }
+
+pub async fn a_late_repeat_does_not_bring_back_a_hand_over_that_was_renewed(scene: Scene) {
+    for (asked, other) in [(scene.shared(), scene.shared()), (scene.permits(1, 3), scene.permits(1, 3))] {
+        let holder = scene.exclusive();
+        scene.granted(&holder).await;
+        let brief = Acquisition { ttl: secs(5), lock_delay: secs(20), ..asked };
+        let [brief, other] = scene.line_up([brief, other]).await;
+        assert_eq!(scene.release(&holder).await, Released::Freed);
+        scene.granted(&other).await;
+        // Its ticket is still known, though it has taken up what it was handed over.
+        assert_eq!(scene.renew(&brief).await, Renewed::Extended);
+        scene.pass(secs(6)).await;
+        let refusal = scene.refused(&brief).await;
+        assert_eq!(refusal.by.token, brief.hold.token.prefix());
+        assert!(!scene.is_held(&brief).await);
+        assert_eq!(scene.inspect().await.total, 2);
+        assert_eq!(scene.store.force_release(&scene.name).await.unwrap(), 2);
+    }
+}

@@ -103,7 +103,8 @@ end
 
 -- Puts a token that was set aside back to where it was, because it asks.
 local function come_back(token, state)
-  if redis.call('ZSCORE', queue, token) or not redis.call('ZSCORE', tickets, token) or holds(state, token) then
+  if redis.call('ZSCORE', queue, token) or not redis.call('ZSCORE', tickets, token) or holds(state, token)
+    or came_late(state, token) then
     return
   end
   local waiter = redis.call('HGET', waiters, token)
