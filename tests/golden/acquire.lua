@@ -1,19 +1,19 @@
 local call,Z,match,sub=redis.call,redis.pcall,string.match,string.sub
-local function Ee(D,Bf)
+local function Ef(D,Bf)
 return math.min(D,Bf+(ARGV[#ARGV]=='0'and 1000000 or math.min(1000000,500*ARGV[#ARGV])))
 end
 local Cl=#KEYS==2 and Z('EXISTS',KEYS[1],KEYS[1]..':p')==0
 if Cl and#ARGV[2]==33 then
-local Ax,Da,Ef=KEYS[2]..'fence',ARGV[7]and ARGV[6],ARGV[#ARGV]
+local Ax,Da,Eg=KEYS[2]..'fence',ARGV[7]and ARGV[6],ARGV[#ARGV]
 local Ae,Bf=tonumber(Z('GET',Ax)or 0),call('TIME')
 local G=Bf[1]*1000000+Bf[2]
 if Ae and Ae<9000000000000000 then
-local D=math.max(Ae+1,G,Da and Ee(Da,G)or 0)
+local D=math.max(Ae+1,G,Da and Ef(Da,G)or 0)
 local Cq,Ay=string.format('%.0f',D),nil
-if Ef=='0'then
+if Eg=='0'then
 Ay=Z('SET',Ax,Cq)
 else
-Ay=Z('SET',Ax,Cq,'PX',Ef)
+Ay=Z('SET',Ax,Cq,'PX',Eg)
 end
 if Ay.ok and Z('SET',KEYS[1],ARGV[2]..Cq..' '..ARGV[4],'PX',ARGV[3]).ok then
 if not Da then
@@ -33,11 +33,11 @@ Cm=Bf[1]*1000000+Bf[2]
 end
 return Cm
 end
-local function Ed(us)
+local function Ee(us)
 return math.floor(us/1000)
 end
 local Ax,Aa,Ay,at,Bs=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local Dx=false
+local Dy=false
 local function Dc(i)
 if not Aa then
 local Ae=tonumber(Z('GET',Ax)or 0)
@@ -51,7 +51,7 @@ end
 local function Cu(D)
 if D>Ay then
 local Cr=D+#KEYS-2
-if ARGV[#ARGV]=='0'or Dx and call('PTTL',Ax)==-1 then
+if ARGV[#ARGV]=='0'or Dy and call('PTTL',Ax)==-1 then
 call('SET',Ax,Cr)
 else
 call('SET',Ax,Cr,'PX',ARGV[#ARGV])
@@ -61,7 +61,7 @@ end
 Aa=D
 end
 if#ARGV>2+Be*(#KEYS-1)then
-Bs=Ee(ARGV[#ARGV-1],Bm())-1
+Bs=Ef(ARGV[#ARGV-1],Bm())-1
 Bi[#KEYS+1]=Bm()
 local Cb=Z('GET',KEYS[#KEYS]..'recovered')
 Bi[#KEYS+2]=type(Cb)=='string'and sub(Cb,1,400)or''
@@ -80,7 +80,7 @@ return not Ch[J]
 end
 return#KEYS>2 and Z('EXISTS',J,J..':p')==0
 end
-local De,Dy,X,F
+local De,Dz,X,F
 for i=1,#KEYS-1 do
 local J,P,Q=KEYS[i],2+Be*(i-1),nil
 local Au=ARGV[P]
@@ -95,9 +95,9 @@ Aa,Ch[J]=D,true
 local Cz=D%10000
 if D-Cz~=De then
 De=D-Cz
-Dy=string.format('%.0f',De/10000)
+Dz=string.format('%.0f',De/10000)
 end
-local O=Au..Dy..string.format('%04d',Cz)..' '..F
+local O=Au..Dz..string.format('%04d',Cz)..' '..F
 Q=Z('SET',J,O,'PX',X).ok and D
 end
 else
@@ -222,7 +222,7 @@ end
 Af=Cf>0 and Af
 return math.min(P,Af or P),P,Af
 end
-local function Dz(A,I)
+local function Ea(A,I)
 if I==''then
 return 0
 end
@@ -253,7 +253,7 @@ end
 local function Eq()
 call('UNLINK',J,W,Ac,Al)
 end
-local function Dp(V)
+local function Dq(V)
 local B=sub(V,-32)
 local F=call('HGET',Ac,B)
 local Bl=V==B
@@ -274,7 +274,7 @@ call('PEXPIREAT',Ao,Ag)
 end
 end
 local function Fe(G)
-local Dn,Ag=false,call('ZREVRANGE',W,0,0,'WITHSCORES')
+local Do,Ag=false,call('ZREVRANGE',W,0,0,'WITHSCORES')
 while Ag[1]and K>0 do
 local V=Ag[1]
 local _,_,_,H,_,M=Bk(call('HGET',Ac,sub(V,-32))or'')
@@ -284,9 +284,9 @@ break
 end
 call('PEXPIREAT',J,Ag[2])
 call('ZADD',W,Ab,V)
-Dn,K,Ag=true,K-3,call('ZREVRANGE',W,0,0,'WITHSCORES')
+Do,K,Ag=true,K-3,call('ZREVRANGE',W,0,0,'WITHSCORES')
 end
-if Dn then
+if Do then
 Cc()
 end
 return Ag[2]
@@ -305,7 +305,7 @@ Ca=#As==Ab
 K=K-3*#As
 end
 for _,V in ipairs(As)do
-Dp(V)
+Dq(V)
 end
 return true
 end
@@ -320,10 +320,10 @@ return{}
 end
 if Ca and B then
 for _,V in ipairs({B,'~'..B})do
-local Dq=call('ZSCORE',W,V)
-if Dq and tonumber(Dq)<=G then
+local Dr=call('ZSCORE',W,V)
+if Dr and tonumber(Dr)<=G then
 call('ZREM',W,V)
-Dp(V)
+Dq(V)
 end
 end
 end
@@ -336,10 +336,10 @@ return A.E.Aq and A.E.B==B
 end
 return A.N and call('ZSCORE',W,B)
 end
-local function Ct(B,Ej,H)
-call('ZADD',W,Ej,B)
+local function Ct(B,Ek,H)
+call('ZADD',W,Ek,B)
 if H>0 then
-call('ZADD',W,Ej+H,'~'..B)
+call('ZADD',W,Ek+H,'~'..B)
 end
 end
 local function Ex(A,B,M,G)
@@ -361,7 +361,7 @@ Ct(B,G+M,H)
 Cc()
 return D,I
 end
-local function Dt(G)
+local function Du(G)
 return call('ZRANGEBYSCORE',W,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
 local function Et(V,G)
@@ -371,12 +371,12 @@ local X=call('ZSCORE',W,'~'..B)or Bl
 local A=Bl and'holding'or'closed'
 return sub(B,1,8),A,(Bl or X)-G,X-G,Dj(call('HGET',Ac,B))
 end
-local function Dl(C,A)
+local function Dm(C,A)
 local L,N=C.L,A.N
 if not N then
 return'fits'
 end
-if not Ca and Dz(A,C.I)>0 then
+if not Ca and Ea(A,C.I)>0 then
 if N=='x'and L=='x'and C.At or N=='s'and L=='s'then
 return'passes'
 elseif N=='x'then
@@ -390,7 +390,7 @@ if L=='x'or N=='x'then
 return'in_the_way'
 end
 if L~=N then
-local P=Dt(Ed(Bm()))
+local P=Du(Ee(Bm()))
 local Dg=match(call('HGET',Ac,sub(P,-32)),'^%d+ %a (%S+)')
 return'mismatch',N,sub(Dg,1,21)
 end
@@ -404,20 +404,20 @@ end
 local Dg=call('HGET',Al,'used')or 0
 return Dg+C.U<=math.min(T,Ff)and'fits'or'in_the_way'
 end
-local function Ds(A)
+local function Dt(A)
 local D=A.D or Dc()
 return D and(A.D or string.format('%.0f',D))
 end
 local function Fi()
 return Cp('the fence counter is not a number that can grow')
 end
-local function Dm()
+local function Dn()
 if call('ZCARD',W)+call('HLEN',Ac)+call('HLEN',Al)>0 then
 call('UNLINK',W,Ac,Al)
 end
 end
 local function Es(E,G)
-Dm()
+Dn()
 call('SET',J,'*x'..E.D,'PX',E.X)
 call('HSET',Ac,E.B,E.F)
 Ct(E.B,G+E.Ah,E.H)
@@ -446,7 +446,7 @@ Ar('c'..T,1)
 end
 return S
 end
-local function Dr(C,A,D,G)
+local function Ds(C,A,D,G)
 local B,I=C.B,C.I
 if D~=A.D then
 Cu(tonumber(D))
@@ -457,7 +457,7 @@ end
 if A.E then
 Es(A.E,G)
 elseif not A.N then
-Dm()
+Dn()
 call('SET',J,'*'..C.L..C.T,'PX',C.M+C.H)
 end
 local S=C.T
@@ -487,10 +487,10 @@ end
 call('HDEL',Aj,B)
 return call('ZREM',Y,B)==1
 end
-local function Eh()
+local function Ei()
 return match(call('HGET',Aj,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
-local function El(G)
+local function Em(G)
 if call('EXISTS',Ad)==0 then
 return false
 end
@@ -507,7 +507,7 @@ local Bb=call('ZSCORE',Ad,B)
 if Bb and tonumber(Bb)>G then
 local Aw=match(call('HGET',Aj,B)or'','^%d+ %d %S+ (%d+)')
 local Di=Aw and call('ZSCORE',Ad,V)-Aw
-Bt=Bt or Di and Di>=tonumber((Eh()))
+Bt=Bt or Di and Di>=tonumber((Ei()))
 end
 call('ZREM',Ad,V)
 end
@@ -526,11 +526,11 @@ if not U then
 return nil
 end
 local Ch,T=match(U,'^(%d+)/?(%d*)$')
-local Do=H~='0'
+local Dp=H~='0'
 return{
 B=B,L=L,At=At=='1',U=Ch,T=T,I=I,
-F=string.format('%s %s %s%s/%s %s ',L,U,Do and'!'or'',H,Aw,I)..Bw,
-M=tonumber(Aw),H=0,Ai=Do and'+'or'-',R=R,Ak=tonumber(Ak),
+F=string.format('%s %s %s%s/%s %s ',L,U,Dp and'!'or'',H,Aw,I)..Bw,
+M=tonumber(Aw),H=0,Ai=Dp and'+'or'-',R=R,Ak=tonumber(Ak),
 Av=tonumber(Av),Cn=Cn=='1',
 }
 end
@@ -538,15 +538,15 @@ local function Cg(R,Bp)
 local Bn=Z('PUBLISH',R,Bp)
 return type(Bn)~='number'or Bn>0
 end
-local function Ea(B)
+local function Eb(B)
 return match(call('HGET',Aj,B)or'','^%d+ %d (%S+)')
 end
-local function Eg(Ap,Bp)
+local function Eh(Ap,Bp)
 local Cj,Bo=8,nil
 for _,B in ipairs(call('ZRANGE',Y,0,Cj))do
 if B~=Ap and Cj>0 then
 Cj=Cj-1
-local R=Ea(B)
+local R=Eb(B)
 if R and Cg(R,Bp..B)then
 Bo=R
 break
@@ -554,35 +554,35 @@ end
 end
 end
 local Aa=call('ZREVRANGE',Y,0,0)[1]
-local R=Aa and Aa~=Ap and Ea(Aa)
+local R=Aa and Aa~=Ap and Eb(Aa)
 if R and R~=Bo then
 Cg(R,Bp..Aa)
 end
 end
-local function En(Ap,G,Ae)
-local Eb=call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2]
-if not Eb then
+local function Eo(Ap,G,Ae)
+local Ec=call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2]
+if not Ec then
 return
 end
-local Ek=0
+local El=0
 for _,B in ipairs(call('ZRANGE',Y,0,319))do
 local Ak,R=match(call('HGET',Aj,B)or'','^(%d+) %d (%S+)')
 if R then
-Ek=Ak
+El=Ak
 if B~=Ap then
 Cg(R,'!'..B)
 end
 end
 end
-call('HSET',Aj,'?',string.format('%.0f %s %s',G,Ek,Ae))
-call('PEXPIREAT',Aj,Eb)
+call('HSET',Aj,'?',string.format('%.0f %s %s',G,El,Ae))
+call('PEXPIREAT',Aj,Ec)
 end
-local function Dw(A,G,Ap)
+local function Dx(A,G,Ap)
 local Dk,By,Df,Cx=Bt,false,false,false
-local Fu,Eo,Br,Bj=Eh()
+local Fu,Ep,Br,Bj=Ei()
 if Dk then
 K=math.max(5,K-260)
-Bt,Br,Bj=false,Fu,Eo
+Bt,Br,Bj=false,Fu,Ep
 end
 K=math.max(5,K)
 local Ae=Br..' '..Bj
@@ -619,9 +619,9 @@ K=K-1-Cy
 An[#An+1]=Am
 Bd(Am)
 else
-local Ba=Dl(C,A)
-Dx=true
-local D=(Ba=='fits'or Ba=='passes')and Ds(A)
+local Ba=Dm(C,A)
+Dy=true
+local D=(Ba=='fits'or Ba=='passes')and Dt(A)
 if not D then
 break
 end
@@ -656,7 +656,7 @@ end
 if Fh or Df then
 C.Ai='+'
 end
-A=Dr(C,A,D,G)
+A=Ds(C,A,D,G)
 By=true
 end
 end
@@ -665,18 +665,18 @@ if An[1]then
 call('ZREM',Y,unpack(An))
 end
 if Dk then
-En(Ap,G,Ae)
+Eo(Ap,G,Ae)
 elseif Cx then
-Eg(Ap,'!')
+Eh(Ap,'!')
 elseif Df then
-Eg(Ap,'?')
+Eh(Ap,'?')
 end
 if By and not A.E then
 Cc()
 end
 return A
 end
-local G=Ed(Bm())
+local G=Ee(Bm())
 local function Fs(P)
 local Au,Bx=ARGV[P],P
 while ARGV[Bx+1]==''do
@@ -693,10 +693,10 @@ R=R~=''and R,Aw=Aw,Av=tonumber(Av),Ab=tonumber(Ab),
 Dd=tonumber(Dd),
 }
 end
-local function Dv(A,D,I)
-return{'granted',D,math.max(1,Dz(A,I))}
+local function Dw(A,D,I)
+return{'granted',D,math.max(1,Ea(A,I))}
 end
-local function Ep(A,B)
+local function Dl(A,B)
 if A.E then
 return A.E.B==B
 end
@@ -710,7 +710,7 @@ Bo={sub(E.B,1,8),Cs,E.Ah,E.X,E.F}
 else
 local U=C.L=='p'and A.N=='p'
 local V=Fd and'~'..C.B
-or U and Dt(G)
+or U and Du(G)
 or call('ZREVRANGE',W,0,0)[1]
 local Fm,Cs,Ah,X,F=Et(V,G)
 if U and Ca then
@@ -723,12 +723,12 @@ Q[#Q+1]=Cd
 end
 return Q
 end
-local function Du(C,A)
+local function Dv(C,A)
 if Bd(C.B)then
-Dw(A,G)
+Dx(A,G)
 end
 end
-local function Ec(A)
+local function Ed(A)
 if A.E and A.E.Ai=='-'and not A.E.Bq then
 call('SETRANGE',J,32,'+')
 end
@@ -746,10 +746,11 @@ call('ZADD',Y,Ak,C.B)
 local At=C.At and'1'or'0'
 local Gd={Ak,'0',C.R,C.Aw,C.Av,At,C.F}
 call('HSET',Aj,C.B,table.concat(Gd,' '))
-Ec(A)
+Ed(A)
 end
 local function Er(B,A)
-if call('ZSCORE',Y,B)or not call('ZSCORE',Ad,B)or Aq(A,B)then
+if call('ZSCORE',Y,B)or not call('ZSCORE',Ad,B)or Aq(A,B)
+or Dl(A,B)then
 return
 end
 local Bg=call('HGET',Aj,B)
@@ -762,7 +763,7 @@ local Ak,Bw=match(Bg,'^(%d+) %d (.*)$')
 call('HSET',Aj,B,Ak..' 1 '..Bw)
 call('ZADD',Y,Ak,B)
 call('PEXPIREAT',Y,call('ZREVRANGE',Ad,0,0,'WITHSCORES')[2])
-Ec(A)
+Ed(A)
 end
 local function Fp(C)
 call('ZADD',Ad,G+C.Av,C.B)
@@ -785,13 +786,13 @@ Fp(C)
 return Cv({'queued',Ck},C,A)
 end
 local function Fz(C,A,D)
-local Dh=Dr(C,A,D,G)
+local Dh=Ds(C,A,D,G)
 if not Dh.E then
 Cc()
 end
-return Dv(Dh,D,C.I)
+return Dw(Dh,D,C.I)
 end
-local function Em(C)
+local function En(C)
 local B=C.B
 local A=Fw(G,B)
 if not A then
@@ -801,29 +802,29 @@ if A.E and A.E.X<0 then
 return Cp('a lock without an end')
 end
 local Bh=0
-local Ei=El(G)
-if Ei then
+local Ej=Em(G)
+if Ej then
 Er(B,A)
-A=Dw(A,G,B)
+A=Dx(A,G,B)
 Bh=call('ZCARD',Y)
 end
 if Aq(A,B)then
 local D,I=Ex(A,B,C.M,G)
-if Ei then
+if Ej then
 Bd(B)
 end
-return Dv(A,D,I)
+return Dw(A,D,I)
 end
-if Ep(A,B)then
+if Dl(A,B)then
 return Cv({'refused'},C,A,true)
 end
-local Ba,Ez,Fa=Dl(C,A)
+local Ba,Ez,Fa=Dm(C,A)
 if Ba=='deadlock'or Ba=='mismatch'then
-Du(C,A)
+Dv(C,A)
 return{Ba,Ez,Fa}
 end
 if Ba=='passes'or Ba=='fits'and(Bh==0 or not A.N)then
-local D=Ds(A)
+local D=Dt(A)
 if not D then
 return Fi()
 end
@@ -836,12 +837,12 @@ if C.R then
 return Gc(C,A,Bh)
 end
 local Fq=Cv({'refused'},C,A)
-Du(C,A)
+Dv(C,A)
 return Fq
 end
 local function Fv(P)
 at=(P-2)/Be+1
-return Em(Fs(P))
+return En(Fs(P))
 end
 K=K-math.floor(#Bc/3)
 for _,i in ipairs(Bc)do

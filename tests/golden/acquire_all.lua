@@ -1,18 +1,18 @@
 local call,Ct,match,sub=redis.call,redis.pcall,string.match,string.sub
-local By,Cv,Dp=4,{ARGV[1],0},{}
+local By,Cv,Dq=4,{ARGV[1],0},{}
 local Cd
 local function Bu()
 if not Cd then
-local Ea=call('TIME')
-Cd=Ea[1]*1000000+Ea[2]
+local Eb=call('TIME')
+Cd=Eb[1]*1000000+Eb[2]
 end
 return Cd
 end
-local function Du(us)
+local function Dv(us)
 return math.floor(us/1000)
 end
-local Bq,Al,Dr,at,Dj=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local Do=false
+local Bq,Al,Ds,at,Dk=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local Dp=false
 local function Ey(i)
 if not Al then
 local Ab=tonumber(Ct('GET',Bq)or 0)
@@ -21,17 +21,17 @@ return nil
 end
 Al=math.max(Ab,Bu()-1)
 end
-return Dj and math.max(Al+1,Dj+(i or at))or Al+1
+return Dk and math.max(Al+1,Dk+(i or at))or Al+1
 end
 local function Eu(F)
-if F>Dr then
+if F>Ds then
 local Ch=F+#KEYS-2
-if ARGV[#ARGV]=='0'or Do and call('PTTL',Bq)==-1 then
+if ARGV[#ARGV]=='0'or Dp and call('PTTL',Bq)==-1 then
 call('SET',Bq,Ch)
 else
 call('SET',Bq,Ch,'PX',ARGV[#ARGV])
 end
-Dr=Ch
+Ds=Ch
 end
 Al=F
 end
@@ -130,7 +130,7 @@ return A.D.Ak and A.D.H==H and 1 or 0
 end
 return tonumber(call('HGET',Ai,'o'..H)or 0)
 end
-local function Df(E)
+local function Dg(E)
 local _,J,R,_,H=Ay(E)
 if H~=''then
 Aq('o'..H,-1)
@@ -139,7 +139,7 @@ Aq('p'..H,-R)
 end
 end
 end
-local function Dv(B,E)
+local function Dw(B,E)
 local _,J,R,_,_,_,P=Ay(E)
 if J=='p'then
 Aq('used',-R)
@@ -149,20 +149,20 @@ end
 end
 call('HDEL',W,B)
 end
-local function Db()
+local function Dc()
 call('UNLINK',V,Q,W,Ai)
 end
-local function Dg(S)
+local function Dh(S)
 local B=sub(S,-32)
 local E=call('HGET',W,B)
 local Bc=S==B
 if E then
 local _,_,_,I=Ay(E)
 if Bc then
-Df(E)
+Dg(E)
 end
 if not Bc or I=='0'then
-Dv(B,E)
+Dw(B,E)
 end
 end
 end
@@ -173,7 +173,7 @@ call('PEXPIREAT',An,Ad)
 end
 end
 local function Ev(G)
-local Dd,Ad=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+local De,Ad=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
 while Ad[1]and N>0 do
 local S=Ad[1]
 local _,_,_,I,_,L=Ay(call('HGET',W,sub(S,-32))or'')
@@ -183,9 +183,9 @@ break
 end
 call('PEXPIREAT',V,Ad[2])
 call('ZADD',Q,Z,S)
-Dd,N,Ad=true,N-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+De,N,Ad=true,N-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
 end
-if Dd then
+if De then
 Bi()
 end
 return Ad[2]
@@ -193,7 +193,7 @@ end
 local function Ff(G)
 local Ad=Ev(G)
 if not Ad or tonumber(Ad)<=G then
-Db()
+Dc()
 return false
 end
 local Z=math.max(1,math.ceil(N/3))
@@ -204,7 +204,7 @@ Bo=#Ar==Z
 N=N-3*#Ar
 end
 for _,S in ipairs(Ar)do
-Dg(S)
+Dh(S)
 end
 return true
 end
@@ -219,10 +219,10 @@ return{}
 end
 if Bo and B then
 for _,S in ipairs({B,'~'..B})do
-local Dh=call('ZSCORE',Q,S)
-if Dh and tonumber(Dh)<=G then
+local Di=call('ZSCORE',Q,S)
+if Di and tonumber(Di)<=G then
 call('ZREM',Q,S)
-Dg(S)
+Dh(S)
 end
 end
 end
@@ -235,10 +235,10 @@ return A.D.Ak and A.D.B==B
 end
 return A.K and call('ZSCORE',Q,B)
 end
-local function Ck(B,Eb,I)
-call('ZADD',Q,Eb,B)
+local function Ck(B,Ec,I)
+call('ZADD',Q,Ec,B)
 if I>0 then
-call('ZADD',Q,Eb+I,'~'..B)
+call('ZADD',Q,Ec+I,'~'..B)
 end
 end
 local function En(A,B,L,G)
@@ -260,7 +260,7 @@ Ck(B,G+L,I)
 Bi()
 return F,H
 end
-local function Dl(G)
+local function Dm(G)
 return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
 local function Ej(S,G)
@@ -270,7 +270,7 @@ local Ae=call('ZSCORE',Q,'~'..B)or Bc
 local A=Bc and'holding'or'closed'
 return sub(B,1,8),A,(Bc or Ae)-G,Ae-G,Cy(call('HGET',W,B))
 end
-local function Da(C,A)
+local function Db(C,A)
 local J,K=C.J,A.K
 if not K then
 return'fits'
@@ -289,7 +289,7 @@ if J=='x'or K=='x'then
 return'in_the_way'
 end
 if J~=K then
-local X=Dl(Du(Bu()))
+local X=Dm(Dv(Bu()))
 local Cu=match(call('HGET',W,sub(X,-32)),'^%d+ %a (%S+)')
 return'mismatch',K,sub(Cu,1,21)
 end
@@ -303,20 +303,20 @@ end
 local Cu=call('HGET',Ai,'used')or 0
 return Cu+C.R<=math.min(P,Ew)and'fits'or'in_the_way'
 end
-local function Dk(A)
+local function Dl(A)
 local F=A.F or Ey()
 return F and(A.F or string.format('%.0f',F))
 end
 local function Fa()
 return Cg('the fence counter is not a number that can grow')
 end
-local function Dc()
+local function Dd()
 if call('ZCARD',Q)+call('HLEN',W)+call('HLEN',Ai)>0 then
 call('UNLINK',Q,W,Ai)
 end
 end
 local function Ei(D,G)
-Dc()
+Dd()
 call('SET',V,'*x'..D.F,'PX',D.Ae)
 call('HSET',W,D.B,D.E)
 Ck(D.B,G+D.Y,D.I)
@@ -345,7 +345,7 @@ Aq('c'..P,1)
 end
 return O
 end
-local function Di(C,A,F,G)
+local function Dj(C,A,F,G)
 local B,H=C.B,C.H
 if F~=A.F then
 Eu(tonumber(F))
@@ -356,7 +356,7 @@ end
 if A.D then
 Ei(A.D,G)
 elseif not A.K then
-Dc()
+Dd()
 call('SET',V,'*'..C.J..C.P,'PX',C.L+C.I)
 end
 local O=C.P
@@ -386,7 +386,7 @@ end
 call('HDEL',Af,B)
 return call('ZREM',T,B)==1
 end
-local function Dy()
+local function Dz()
 return match(call('HGET',Af,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
 local function Cw(G)
@@ -406,7 +406,7 @@ local Az=call('ZSCORE',Aa,B)
 if Az and tonumber(Az)>G then
 local Av=match(call('HGET',Af,B)or'','^%d+ %d %S+ (%d+)')
 local Cx=Av and call('ZSCORE',Aa,S)-Av
-Bj=Bj or Cx and Cx>=tonumber((Dy()))
+Bj=Bj or Cx and Cx>=tonumber((Dz()))
 end
 call('ZREM',Aa,S)
 end
@@ -425,11 +425,11 @@ if not R then
 return nil
 end
 local Fr,P=match(R,'^(%d+)/?(%d*)$')
-local De=I~='0'
+local Df=I~='0'
 return{
 B=B,J=J,As=As=='1',R=Fr,P=P,H=H,
-E=string.format('%s %s %s%s/%s %s ',J,R,De and'!'or'',I,Av,H)..Cq,
-L=tonumber(Av),I=0,Ap=De and'+'or'-',M=M,Ah=tonumber(Ah),
+E=string.format('%s %s %s%s/%s %s ',J,R,Df and'!'or'',I,Av,H)..Cq,
+L=tonumber(Av),I=0,Ap=Df and'+'or'-',M=M,Ah=tonumber(Ah),
 At=tonumber(At),Ce=Ce=='1',
 }
 end
@@ -437,15 +437,15 @@ local function Bw(M,Bf)
 local Bd=Ct('PUBLISH',M,Bf)
 return type(Bd)~='number'or Bd>0
 end
-local function Dq(B)
+local function Dr(B)
 return match(call('HGET',Af,B)or'','^%d+ %d (%S+)')
 end
-local function Dx(Ao,Bf)
+local function Dy(Ao,Bf)
 local Cb,Be=8,nil
 for _,B in ipairs(call('ZRANGE',T,0,Cb))do
 if B~=Ao and Cb>0 then
 Cb=Cb-1
-local M=Dq(B)
+local M=Dr(B)
 if M and Bw(M,Bf..B)then
 Be=M
 break
@@ -453,35 +453,35 @@ end
 end
 end
 local Al=call('ZREVRANGE',T,0,0)[1]
-local M=Al and Al~=Ao and Dq(Al)
+local M=Al and Al~=Ao and Dr(Al)
 if M and M~=Be then
 Bw(M,Bf..Al)
 end
 end
-local function Ee(Ao,G,Ab)
-local Ds=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
-if not Ds then
+local function Ef(Ao,G,Ab)
+local Dt=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
+if not Dt then
 return
 end
-local Ec=0
+local Ed=0
 for _,B in ipairs(call('ZRANGE',T,0,319))do
 local Ah,M=match(call('HGET',Af,B)or'','^(%d+) %d (%S+)')
 if M then
-Ec=Ah
+Ed=Ah
 if B~=Ao then
 Bw(M,'!'..B)
 end
 end
 end
-call('HSET',Af,'?',string.format('%.0f %s %s',G,Ec,Ab))
-call('PEXPIREAT',Af,Ds)
+call('HSET',Af,'?',string.format('%.0f %s %s',G,Ed,Ab))
+call('PEXPIREAT',Af,Dt)
 end
 local function Ci(A,G,Ao)
 local Cz,Bx,Cs,Cn=Bj,false,false,false
-local Fm,Ef,Bh,Bb=Dy()
+local Fm,Eg,Bh,Bb=Dz()
 if Cz then
 N=math.max(5,N-260)
-Bj,Bh,Bb=false,Fm,Ef
+Bj,Bh,Bb=false,Fm,Eg
 end
 N=math.max(5,N)
 local Ab=Bh..' '..Bb
@@ -518,9 +518,9 @@ N=N-1-Co
 Am[#Am+1]=Aj
 Aw(Aj)
 else
-local Ax=Da(C,A)
-Do=true
-local F=(Ax=='fits'or Ax=='passes')and Dk(A)
+local Ax=Db(C,A)
+Dp=true
+local F=(Ax=='fits'or Ax=='passes')and Dl(A)
 if not F then
 break
 end
@@ -555,7 +555,7 @@ end
 if Ez or Cs then
 C.Ap='+'
 end
-A=Di(C,A,F,G)
+A=Dj(C,A,F,G)
 Bx=true
 end
 end
@@ -564,18 +564,18 @@ if Am[1]then
 call('ZREM',T,unpack(Am))
 end
 if Cz then
-Ee(Ao,G,Ab)
+Ef(Ao,G,Ab)
 elseif Cn then
-Dx(Ao,'!')
+Dy(Ao,'!')
 elseif Cs then
-Dx(Ao,'?')
+Dy(Ao,'?')
 end
 if Bx and not A.D then
 Bi()
 end
 return A
 end
-local G=Du(Bu())
+local G=Dv(Bu())
 local function Fk(X)
 local Bz,Bm=ARGV[X],X
 while ARGV[Bm+1]==''do
@@ -592,10 +592,10 @@ M=M~=''and M,Av=Av,At=tonumber(At),Z=tonumber(Z),
 Cp=tonumber(Cp),
 }
 end
-local function Dn(A,F,H)
+local function Do(A,F,H)
 return{'granted',F,math.max(1,Bs(A,H))}
 end
-local function Eg(A,B)
+local function Da(A,B)
 if A.D then
 return A.D.B==B
 end
@@ -609,7 +609,7 @@ Be={sub(D.B,1,8),Cj,D.Y,D.Ae,D.E}
 else
 local R=C.J=='p'and A.K=='p'
 local S=Et and'~'..C.B
-or R and Dl(G)
+or R and Dm(G)
 or call('ZREVRANGE',Q,0,0)[1]
 local Fe,Cj,Y,Ae,E=Ej(S,G)
 if R and Bo then
@@ -622,12 +622,12 @@ Ag[#Ag+1]=Br
 end
 return Ag
 end
-local function Dm(C,A)
+local function Dn(C,A)
 if Aw(C.B)then
 Ci(A,G)
 end
 end
-local function Dt(A)
+local function Du(A)
 if A.D and A.D.Ap=='-'and not A.D.Bg then
 call('SETRANGE',V,32,'+')
 end
@@ -645,10 +645,11 @@ call('ZADD',T,Ah,C.B)
 local As=C.As and'1'or'0'
 local Fw={Ah,'0',C.M,C.Av,C.At,As,C.E}
 call('HSET',Af,C.B,table.concat(Fw,' '))
-Dt(A)
+Du(A)
 end
 local function Eh(B,A)
-if call('ZSCORE',T,B)or not call('ZSCORE',Aa,B)or Ak(A,B)then
+if call('ZSCORE',T,B)or not call('ZSCORE',Aa,B)or Ak(A,B)
+or Da(A,B)then
 return
 end
 local Ba=call('HGET',Af,B)
@@ -661,7 +662,7 @@ local Ah,Cq=match(Ba,'^(%d+) %d (.*)$')
 call('HSET',Af,B,Ah..' 1 '..Cq)
 call('ZADD',T,Ah,B)
 call('PEXPIREAT',T,call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2])
-Dt(A)
+Du(A)
 end
 local function Fh(C)
 call('ZADD',Aa,G+C.At,C.B)
@@ -684,13 +685,13 @@ Fh(C)
 return Cl({'queued',Cc},C,A)
 end
 local function Fq(C,A,F)
-local Bp=Di(C,A,F,G)
+local Bp=Dj(C,A,F,G)
 if not Bp.D then
 Bi()
 end
-return Dn(Bp,F,C.H)
+return Do(Bp,F,C.H)
 end
-local function Ed(C)
+local function Ee(C)
 local B=C.B
 local A=Cr(G,B)
 if not A then
@@ -700,29 +701,29 @@ if A.D and A.D.Ae<0 then
 return Cg('a lock without an end')
 end
 local Au=0
-local Dz=Cw(G)
-if Dz then
+local Ea=Cw(G)
+if Ea then
 Eh(B,A)
 A=Ci(A,G,B)
 Au=call('ZCARD',T)
 end
 if Ak(A,B)then
 local F,H=En(A,B,C.L,G)
-if Dz then
+if Ea then
 Aw(B)
 end
-return Dn(A,F,H)
+return Do(A,F,H)
 end
-if Eg(A,B)then
+if Da(A,B)then
 return Cl({'refused'},C,A,true)
 end
-local Ax,Ep,Eq=Da(C,A)
+local Ax,Ep,Eq=Db(C,A)
 if Ax=='deadlock'or Ax=='mismatch'then
-Dm(C,A)
+Dn(C,A)
 return{Ax,Ep,Eq}
 end
 if Ax=='passes'or Ax=='fits'and(Au==0 or not A.K)then
-local F=Dk(A)
+local F=Dl(A)
 if not F then
 return Fa()
 end
@@ -735,7 +736,7 @@ if C.M then
 return Fv(C,A,Au)
 end
 local Fi=Cl({'refused'},C,A)
-Dm(C,A)
+Dn(C,A)
 return Fi
 end
 local function Fc(A,B,E)
@@ -744,10 +745,10 @@ call('DEL',V)
 return{}
 end
 call('ZREM',Q,B,'~'..B)
-Df(E)
-Dv(B,E)
+Dg(E)
+Dw(B,E)
 if call('ZCARD',Q)==0 then
-Db()
+Dc()
 return{}
 end
 Bi()
@@ -764,20 +765,20 @@ A=Ek(A,B,E)
 local Y=Bs(A,Es)
 return Y>0 and{'still_held',Y}or 1,A
 end
-local function Dw(i)
+local function Dx(i)
 on(KEYS[i])
 local C=Fk(2+By*(i-1))
 C.M=nil
 return C
 end
 local function Fn(i)
-local C=Dw(i)
+local C=Dx(i)
 local A=Cr(G,C.B)
-Dp[i]=A and Ak(A,C.B)
-return Ed(C)
+Dq[i]=A and Ak(A,C.B)
+return Ee(C)
 end
 local function Fu(i)
-local C=Dw(i)
+local C=Dx(i)
 local A=Cr(G,C.B)
 local Au=Cw(G)
 local _,Bp=Fj(A,C.B,C.H,Fc)
@@ -792,7 +793,7 @@ Ag={'error',type(Ag)=='table'and Ag.err or Ag}
 end
 if Ag[1]~='granted'then
 for Ab=i-1,1,-1 do
-if not Dp[Ab]and not pcall(Fu,Ab)then
+if not Dq[Ab]and not pcall(Fu,Ab)then
 Ag={'error','what was granted could not be taken back'}
 end
 end

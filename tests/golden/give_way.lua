@@ -2,16 +2,16 @@ local call,Cp,match,sub=redis.call,redis.pcall,string.match,string.sub
 local Cb
 local function Bt()
 if not Cb then
-local Dz=call('TIME')
-Cb=Dz[1]*1000000+Dz[2]
+local Ea=call('TIME')
+Cb=Ea[1]*1000000+Ea[2]
 end
 return Cb
 end
-local function Dq(us)
+local function Dr(us)
 return math.floor(us/1000)
 end
-local Bp,Ai,Dn,at,Dg=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local Dl=false
+local Bp,Ai,Do,at,Dh=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local Dm=false
 local function Ev(i)
 if not Ai then
 local Ak=tonumber(Cp('GET',Bp)or 0)
@@ -20,17 +20,17 @@ return nil
 end
 Ai=math.max(Ak,Bt()-1)
 end
-return Dg and math.max(Ai+1,Dg+(i or at))or Ai+1
+return Dh and math.max(Ai+1,Dh+(i or at))or Ai+1
 end
 local function Er(F)
-if F>Dn then
+if F>Do then
 local Ce=F+#KEYS-2
-if ARGV[#ARGV]=='0'or Dl and call('PTTL',Bp)==-1 then
+if ARGV[#ARGV]=='0'or Dm and call('PTTL',Bp)==-1 then
 call('SET',Bp,Ce)
 else
 call('SET',Bp,Ce,'PX',ARGV[#ARGV])
 end
-Dn=Ce
+Do=Ce
 end
 Ai=F
 end
@@ -129,7 +129,7 @@ return A.D.Al and A.D.H==H and 1 or 0
 end
 return tonumber(call('HGET',Ag,'o'..H)or 0)
 end
-local function Db(E)
+local function Dc(E)
 local _,J,R,_,H=Aw(E)
 if H~=''then
 Ap('o'..H,-1)
@@ -138,7 +138,7 @@ Ap('p'..H,-R)
 end
 end
 end
-local function Ds(B,E)
+local function Dt(B,E)
 local _,J,R,_,_,_,P=Aw(E)
 if J=='p'then
 Ap('used',-R)
@@ -148,20 +148,20 @@ end
 end
 call('HDEL',W,B)
 end
-local function Cx()
+local function Cy()
 call('UNLINK',V,Q,W,Ag)
 end
-local function Dc(S)
+local function Dd(S)
 local B=sub(S,-32)
 local E=call('HGET',W,B)
 local Bb=S==B
 if E then
 local _,_,_,I=Aw(E)
 if Bb then
-Db(E)
+Dc(E)
 end
 if not Bb or I=='0'then
-Ds(B,E)
+Dt(B,E)
 end
 end
 end
@@ -172,7 +172,7 @@ call('PEXPIREAT',Am,Ac)
 end
 end
 local function Es(G)
-local Cz,Ac=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+local Da,Ac=false,call('ZREVRANGE',Q,0,0,'WITHSCORES')
 while Ac[1]and M>0 do
 local S=Ac[1]
 local _,_,_,I,_,L=Aw(call('HGET',W,sub(S,-32))or'')
@@ -182,9 +182,9 @@ break
 end
 call('PEXPIREAT',V,Ac[2])
 call('ZADD',Q,Z,S)
-Cz,M,Ac=true,M-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
+Da,M,Ac=true,M-3,call('ZREVRANGE',Q,0,0,'WITHSCORES')
 end
-if Cz then
+if Da then
 Bh()
 end
 return Ac[2]
@@ -192,7 +192,7 @@ end
 local function Fc(G)
 local Ac=Es(G)
 if not Ac or tonumber(Ac)<=G then
-Cx()
+Cy()
 return false
 end
 local Z=math.max(1,math.ceil(M/3))
@@ -203,11 +203,11 @@ Bn=#Aq==Z
 M=M-3*#Aq
 end
 for _,S in ipairs(Aq)do
-Dc(S)
+Dd(S)
 end
 return true
 end
-local function Du(G,B)
+local function Dv(G,B)
 local A=Fd(Fk())
 if A and A.D and A.D.Bx then
 call('PEXPIRE',V,A.D.Ad)
@@ -218,10 +218,10 @@ return{}
 end
 if Bn and B then
 for _,S in ipairs({B,'~'..B})do
-local Dd=call('ZSCORE',Q,S)
-if Dd and tonumber(Dd)<=G then
+local De=call('ZSCORE',Q,S)
+if De and tonumber(De)<=G then
 call('ZREM',Q,S)
-Dc(S)
+Dd(S)
 end
 end
 end
@@ -234,10 +234,10 @@ return A.D.Al and A.D.B==B
 end
 return A.K and call('ZSCORE',Q,B)
 end
-local function Ch(B,Ea,I)
-call('ZADD',Q,Ea,B)
+local function Ch(B,Eb,I)
+call('ZADD',Q,Eb,B)
 if I>0 then
-call('ZADD',Q,Ea+I,'~'..B)
+call('ZADD',Q,Eb+I,'~'..B)
 end
 end
 local function Ek(A,B,L,G)
@@ -259,7 +259,7 @@ Ch(B,G+L,I)
 Bh()
 return F,H
 end
-local function Di(G)
+local function Dj(G)
 return call('ZRANGEBYSCORE',Q,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
 local function Eh(S,G)
@@ -269,7 +269,7 @@ local Ad=call('ZSCORE',Q,'~'..B)or Bb
 local A=Bb and'holding'or'closed'
 return sub(B,1,8),A,(Bb or Ad)-G,Ad-G,Cu(call('HGET',W,B))
 end
-local function Cw(C,A)
+local function Cx(C,A)
 local J,K=C.J,A.K
 if not K then
 return'fits'
@@ -288,7 +288,7 @@ if J=='x'or K=='x'then
 return'in_the_way'
 end
 if J~=K then
-local X=Di(Dq(Bt()))
+local X=Dj(Dr(Bt()))
 local Cq=match(call('HGET',W,sub(X,-32)),'^%d+ %a (%S+)')
 return'mismatch',K,sub(Cq,1,21)
 end
@@ -302,20 +302,20 @@ end
 local Cq=call('HGET',Ag,'used')or 0
 return Cq+C.R<=math.min(P,Et)and'fits'or'in_the_way'
 end
-local function Dh(A)
+local function Di(A)
 local F=A.F or Ev()
 return F and(A.F or string.format('%.0f',F))
 end
 local function Ex()
 return Bo('the fence counter is not a number that can grow')
 end
-local function Cy()
+local function Cz()
 if call('ZCARD',Q)+call('HLEN',W)+call('HLEN',Ag)>0 then
 call('UNLINK',Q,W,Ag)
 end
 end
 local function Eg(D,G)
-Cy()
+Cz()
 call('SET',V,'*x'..D.F,'PX',D.Ad)
 call('HSET',W,D.B,D.E)
 Ch(D.B,G+D.Y,D.I)
@@ -344,7 +344,7 @@ Ap('c'..P,1)
 end
 return O
 end
-local function Df(C,A,F,G)
+local function Dg(C,A,F,G)
 local B,H=C.B,C.H
 if F~=A.F then
 Er(tonumber(F))
@@ -355,7 +355,7 @@ end
 if A.D then
 Eg(A.D,G)
 elseif not A.K then
-Cy()
+Cz()
 call('SET',V,'*'..C.J..C.P,'PX',C.L+C.I)
 end
 local O=C.P
@@ -385,7 +385,7 @@ end
 call('HDEL',Ae,B)
 return call('ZREM',T,B)==1
 end
-local function Dx()
+local function Dy()
 return match(call('HGET',Ae,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
 local function Cs(G)
@@ -405,7 +405,7 @@ local Ax=call('ZSCORE',Aa,B)
 if Ax and tonumber(Ax)>G then
 local At=match(call('HGET',Ae,B)or'','^%d+ %d %S+ (%d+)')
 local Ct=At and call('ZSCORE',Aa,S)-At
-Bi=Bi or Ct and Ct>=tonumber((Dx()))
+Bi=Bi or Ct and Ct>=tonumber((Dy()))
 end
 call('ZREM',Aa,S)
 end
@@ -424,11 +424,11 @@ if not R then
 return nil
 end
 local Fm,P=match(R,'^(%d+)/?(%d*)$')
-local Da=I~='0'
+local Db=I~='0'
 return{
 B=B,J=J,Ar=Ar=='1',R=Fm,P=P,H=H,
-E=string.format('%s %s %s%s/%s %s ',J,R,Da and'!'or'',I,At,H)..Cn,
-L=tonumber(At),I=0,Ao=Da and'+'or'-',N=N,Af=tonumber(Af),
+E=string.format('%s %s %s%s/%s %s ',J,R,Db and'!'or'',I,At,H)..Cn,
+L=tonumber(At),I=0,Ao=Db and'+'or'-',N=N,Af=tonumber(Af),
 As=tonumber(As),Cc=Cc=='1',
 }
 end
@@ -436,15 +436,15 @@ local function Bv(N,Be)
 local Bc=Cp('PUBLISH',N,Be)
 return type(Bc)~='number'or Bc>0
 end
-local function Dm(B)
+local function Dn(B)
 return match(call('HGET',Ae,B)or'','^%d+ %d (%S+)')
 end
-local function Dw(An,Be)
+local function Dx(An,Be)
 local By,Bd=8,nil
 for _,B in ipairs(call('ZRANGE',T,0,By))do
 if B~=An and By>0 then
 By=By-1
-local N=Dm(B)
+local N=Dn(B)
 if N and Bv(N,Be..B)then
 Bd=N
 break
@@ -452,46 +452,46 @@ end
 end
 end
 local Ai=call('ZREVRANGE',T,0,0)[1]
-local N=Ai and Ai~=An and Dm(Ai)
+local N=Ai and Ai~=An and Dn(Ai)
 if N and N~=Bd then
 Bv(N,Be..Ai)
 end
 end
-local function Ec(An,G,Ak)
-local Do=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
-if not Do then
+local function Ed(An,G,Ak)
+local Dp=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
+if not Dp then
 return
 end
-local Eb=0
+local Ec=0
 for _,B in ipairs(call('ZRANGE',T,0,319))do
 local Af,N=match(call('HGET',Ae,B)or'','^(%d+) %d (%S+)')
 if N then
-Eb=Af
+Ec=Af
 if B~=An then
 Bv(N,'!'..B)
 end
 end
 end
-call('HSET',Ae,'?',string.format('%.0f %s %s',G,Eb,Ak))
-call('PEXPIREAT',Ae,Do)
+call('HSET',Ae,'?',string.format('%.0f %s %s',G,Ec,Ak))
+call('PEXPIREAT',Ae,Dp)
 end
 local function Cf(A,G,An)
-local Cv,Dt,Co,Ck=Bi,false,false,false
-local Fi,Ed,Bg,Ba=Dx()
+local Cv,Du,Co,Ck=Bi,false,false,false
+local Fi,Ee,Bg,Ba=Dy()
 if Cv then
 M=math.max(5,M-260)
-Bi,Bg,Ba=false,Fi,Ed
+Bi,Bg,Ba=false,Fi,Ee
 end
 M=math.max(5,M)
 local Ak=Bg..' '..Ba
 Bg,Ba=tonumber(Bg),tonumber(Ba)
-local Bj,at,Dv,Bk,Aj={},0,0,0,{}
+local Bj,at,Dw,Bk,Aj={},0,0,0,{}
 while true do
 if A.D and A.D.H==''then
 break
 end
 at=at+1
-if at>Dv then
+if at>Dw then
 if Aj[1]then
 call('ZREM',T,unpack(Aj))
 Aj={}
@@ -501,7 +501,7 @@ Bj=call('ZRANGE',T,0,Z)
 if not Bj[1]then
 break
 end
-Dv,at=math.min(#Bj,Z),1
+Dw,at=math.min(#Bj,Z),1
 end
 local Ah,Ew=Bj[at],Bj[at+1]
 local Ay=call('HGET',Ae,Ah)
@@ -517,9 +517,9 @@ M=M-1-Cl
 Aj[#Aj+1]=Ah
 Au(Ah)
 else
-local Av=Cw(C,A)
-Dl=true
-local F=(Av=='fits'or Av=='passes')and Dh(A)
+local Av=Cx(C,A)
+Dm=true
+local F=(Av=='fits'or Av=='passes')and Di(A)
 if not F then
 break
 end
@@ -554,8 +554,8 @@ end
 if Ew or Co then
 C.Ao='+'
 end
-A=Df(C,A,F,G)
-Dt=true
+A=Dg(C,A,F,G)
+Du=true
 end
 end
 end
@@ -563,18 +563,18 @@ if Aj[1]then
 call('ZREM',T,unpack(Aj))
 end
 if Cv then
-Ec(An,G,Ak)
+Ed(An,G,Ak)
 elseif Ck then
-Dw(An,'!')
+Dx(An,'!')
 elseif Co then
-Dw(An,'?')
+Dx(An,'?')
 end
-if Dt and not A.D then
+if Du and not A.D then
 Bh()
 end
 return A
 end
-local G=Dq(Bt())
+local G=Dr(Bt())
 local function Fg(X)
 local Bw,Bl=ARGV[X],X
 while ARGV[Bl+1]==''do
@@ -591,10 +591,10 @@ N=N~=''and N,At=At,As=tonumber(As),Z=tonumber(Z),
 Cm=tonumber(Cm),
 }
 end
-local function Dk(A,F,H)
+local function Dl(A,F,H)
 return{'granted',F,math.max(1,Br(A,H))}
 end
-local function Ee(A,B)
+local function Cw(A,B)
 if A.D then
 return A.D.B==B
 end
@@ -608,7 +608,7 @@ Bd={sub(D.B,1,8),Cg,D.Y,D.Ad,D.E}
 else
 local R=C.J=='p'and A.K=='p'
 local S=Eq and'~'..C.B
-or R and Di(G)
+or R and Dj(G)
 or call('ZREVRANGE',Q,0,0)[1]
 local Fb,Cg,Y,Ad,E=Eh(S,G)
 if R and Bn then
@@ -621,18 +621,18 @@ Ca[#Ca+1]=Bq
 end
 return Ca
 end
-local function Dj(C,A)
+local function Dk(C,A)
 if Au(C.B)then
 Cf(A,G)
 end
 end
-local function Dp(A)
+local function Dq(A)
 if A.D and A.D.Ao=='-'and not A.D.Bf then
 call('SETRANGE',V,32,'+')
 end
 end
 local Cj=0
-local function De(C,A)
+local function Df(C,A)
 local Ai=call('ZREVRANGE',T,0,0,'WITHSCORES')[2]or 0
 local O=C.Cm
 if not O then
@@ -644,10 +644,11 @@ call('ZADD',T,Af,C.B)
 local Ar=C.Ar and'1'or'0'
 local Fq={Af,'0',C.N,C.At,C.As,Ar,C.E}
 call('HSET',Ae,C.B,table.concat(Fq,' '))
-Dp(A)
+Dq(A)
 end
 local function Ef(B,A)
-if call('ZSCORE',T,B)or not call('ZSCORE',Aa,B)or Al(A,B)then
+if call('ZSCORE',T,B)or not call('ZSCORE',Aa,B)or Al(A,B)
+or Cw(A,B)then
 return
 end
 local Ay=call('HGET',Ae,B)
@@ -660,9 +661,9 @@ local Af,Cn=match(Ay,'^(%d+) %d (.*)$')
 call('HSET',Ae,B,Af..' 1 '..Cn)
 call('ZADD',T,Af,B)
 call('PEXPIREAT',T,call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2])
-Dp(A)
+Dq(A)
 end
-local function Dr(C)
+local function Ds(C)
 call('ZADD',Aa,G+C.As,C.B)
 local Ac=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
 for _,Am in ipairs({T,Ae,Aa})do
@@ -676,22 +677,22 @@ call('PEXPIRE',T,C.As)
 elseif Az>=C.Z and not Bm then
 return{'full',Az}
 else
-De(C,A)
+Df(C,A)
 Bz=call('ZRANK',T,C.B)
 end
-Dr(C)
+Ds(C)
 return Ci({'queued',Bz},C,A)
 end
 local function Fl(C,A,F)
-local Cr=Df(C,A,F,G)
+local Cr=Dg(C,A,F,G)
 if not Cr.D then
 Bh()
 end
-return Dk(Cr,F,C.H)
+return Dl(Cr,F,C.H)
 end
 local function Fr(C)
 local B=C.B
-local A=Du(G,B)
+local A=Dv(G,B)
 if not A then
 return Bo()
 end
@@ -699,29 +700,29 @@ if A.D and A.D.Ad<0 then
 return Bo('a lock without an end')
 end
 local Az=0
-local Dy=Cs(G)
-if Dy then
+local Dz=Cs(G)
+if Dz then
 Ef(B,A)
 A=Cf(A,G,B)
 Az=call('ZCARD',T)
 end
 if Al(A,B)then
 local F,H=Ek(A,B,C.L,G)
-if Dy then
+if Dz then
 Au(B)
 end
-return Dk(A,F,H)
+return Dl(A,F,H)
 end
-if Ee(A,B)then
+if Cw(A,B)then
 return Ci({'refused'},C,A,true)
 end
-local Av,Em,En=Cw(C,A)
+local Av,Em,En=Cx(C,A)
 if Av=='deadlock'or Av=='mismatch'then
-Dj(C,A)
+Dk(C,A)
 return{Av,Em,En}
 end
 if Av=='passes'or Av=='fits'and(Az==0 or not A.K)then
-local F=Dh(A)
+local F=Di(A)
 if not F then
 return Ex()
 end
@@ -734,7 +735,7 @@ if C.N then
 return Fp(C,A,Az)
 end
 local Fe=Ci({'refused'},C,A)
-Dj(C,A)
+Dk(C,A)
 return Fe
 end
 local function Ez(A,B,E)
@@ -743,10 +744,10 @@ call('DEL',V)
 return{}
 end
 call('ZREM',Q,B,'~'..B)
-Db(E)
-Ds(B,E)
+Dc(E)
+Dt(B,E)
 if call('ZCARD',Q)==0 then
-Cx()
+Cy()
 return{}
 end
 Bh()
@@ -765,14 +766,14 @@ return Y>0 and{'still_held',Y}or 1,A
 end
 on(KEYS[1])
 local C=Fg(2)
-local A=Du(G,C.B)
+local A=Dv(G,C.B)
 if not A then
 return{ARGV[1],Bo()}
 end
 Cs(G)
 local _
 _,A=Ff(A,C.B,C.H,Ez)
-De(C,A)
-Dr(C)
+Df(C,A)
+Ds(C)
 Cf(A,G)
 return{ARGV[1],1}

@@ -3,17 +3,17 @@ local Bl=ARGV[6]
 local Ce
 local function Bx()
 if not Ce then
-local Ee=call('TIME')
-Ce=Ee[1]*1000000+Ee[2]
+local Ef=call('TIME')
+Ce=Ef[1]*1000000+Ef[2]
 end
 return Ce
 end
-local function Dt(us)
+local function Du(us)
 return math.floor(us/1000)
 end
-local Bt,Ai,Dq,at,Di=KEYS[#KEYS]..'fence',nil,0,nil,nil
-local Dn=false
-local function Du(i)
+local Bt,Ai,Dr,at,Dj=KEYS[#KEYS]..'fence',nil,0,nil,nil
+local Do=false
+local function Dv(i)
 if not Ai then
 local Ak=tonumber(Cs('GET',Bt)or 0)
 if not Ak or not(Ak<9000000000000000)then
@@ -21,17 +21,17 @@ return nil
 end
 Ai=math.max(Ak,Bx()-1)
 end
-return Di and math.max(Ai+1,Di+(i or at))or Ai+1
+return Dj and math.max(Ai+1,Dj+(i or at))or Ai+1
 end
-local function Dp(D)
-if D>Dq then
+local function Dq(D)
+if D>Dr then
 local Ch=D+#KEYS-2
-if ARGV[#ARGV]=='0'or Dn and call('PTTL',Bt)==-1 then
+if ARGV[#ARGV]=='0'or Do and call('PTTL',Bt)==-1 then
 call('SET',Bt,Ch)
 else
 call('SET',Bt,Ch,'PX',ARGV[#ARGV])
 end
-Dq=Ch
+Dr=Ch
 end
 Ai=D
 end
@@ -43,8 +43,8 @@ and sub(T,1,32)==Bl
 and string.find(T,'^[-+]%d+ x 1 0[/ ]',33)
 and call('EXISTS',KEYS[1]..':p')==0
 then
-local D=Du()
-if D and pcall(Dp,D)then
+local D=Dv()
+if D and pcall(Dq,D)then
 call('SET',KEYS[1],ARGV[2]..string.format('%.0f',D)..' '..ARGV[4],'PX',ARGV[3])
 return{ARGV[1],1,D,0}
 end
@@ -144,7 +144,7 @@ return A.E.Al and A.E.H==H and 1 or 0
 end
 return tonumber(call('HGET',Ag,'o'..H)or 0)
 end
-local function De(F)
+local function Df(F)
 local _,K,S,_,H=Aw(F)
 if H~=''then
 Ap('o'..H,-1)
@@ -153,7 +153,7 @@ Ap('p'..H,-S)
 end
 end
 end
-local function Dw(B,F)
+local function Dx(B,F)
 local _,K,S,_,_,_,Q=Aw(F)
 if K=='p'then
 Ap('used',-S)
@@ -163,20 +163,20 @@ end
 end
 call('HDEL',W,B)
 end
-local function Da()
+local function Db()
 call('UNLINK',V,R,W,Ag)
 end
-local function Df(U)
+local function Dg(U)
 local B=sub(U,-32)
 local F=call('HGET',W,B)
 local Bb=U==B
 if F then
 local _,_,_,I=Aw(F)
 if Bb then
-De(F)
+Df(F)
 end
 if not Bb or I=='0'then
-Dw(B,F)
+Dx(B,F)
 end
 end
 end
@@ -187,7 +187,7 @@ call('PEXPIREAT',Am,Ac)
 end
 end
 local function Ez(G)
-local Dc,Ac=false,call('ZREVRANGE',R,0,0,'WITHSCORES')
+local Dd,Ac=false,call('ZREVRANGE',R,0,0,'WITHSCORES')
 while Ac[1]and M>0 do
 local U=Ac[1]
 local _,_,_,I,_,L=Aw(call('HGET',W,sub(U,-32))or'')
@@ -197,9 +197,9 @@ break
 end
 call('PEXPIREAT',V,Ac[2])
 call('ZADD',R,Z,U)
-Dc,M,Ac=true,M-3,call('ZREVRANGE',R,0,0,'WITHSCORES')
+Dd,M,Ac=true,M-3,call('ZREVRANGE',R,0,0,'WITHSCORES')
 end
-if Dc then
+if Dd then
 Bj()
 end
 return Ac[2]
@@ -207,7 +207,7 @@ end
 local function Fi(G)
 local Ac=Ez(G)
 if not Ac or tonumber(Ac)<=G then
-Da()
+Db()
 return false
 end
 local Z=math.max(1,math.ceil(M/3))
@@ -218,11 +218,11 @@ Br=#Aq==Z
 M=M-3*#Aq
 end
 for _,U in ipairs(Aq)do
-Df(U)
+Dg(U)
 end
 return true
 end
-local function Dy(G,B)
+local function Dz(G,B)
 local A=Fj(Fr())
 if A and A.E and A.E.Ca then
 call('PEXPIRE',V,A.E.Ad)
@@ -233,10 +233,10 @@ return{}
 end
 if Br and B then
 for _,U in ipairs({B,'~'..B})do
-local Dg=call('ZSCORE',R,U)
-if Dg and tonumber(Dg)<=G then
+local Dh=call('ZSCORE',R,U)
+if Dh and tonumber(Dh)<=G then
 call('ZREM',R,U)
-Df(U)
+Dg(U)
 end
 end
 end
@@ -249,10 +249,10 @@ return A.E.Al and A.E.B==B
 end
 return A.J and call('ZSCORE',R,B)
 end
-local function Ck(B,Ef,I)
-call('ZADD',R,Ef,B)
+local function Ck(B,Eg,I)
+call('ZADD',R,Eg,B)
 if I>0 then
-call('ZADD',R,Ef+I,'~'..B)
+call('ZADD',R,Eg+I,'~'..B)
 end
 end
 local function Et(A,B,L,G)
@@ -274,7 +274,7 @@ Ck(B,G+L,I)
 Bj()
 return D,H
 end
-local function Dj(G)
+local function Dk(G)
 return call('ZRANGEBYSCORE',R,'('..string.format('%.0f',G),'+inf','LIMIT',0,1)[1]
 end
 local function Eo(U,G)
@@ -284,7 +284,7 @@ local Ad=call('ZSCORE',R,'~'..B)or Bb
 local A=Bb and'holding'or'closed'
 return sub(B,1,8),A,(Bb or Ad)-G,Ad-G,Cx(call('HGET',W,B))
 end
-local function Cz(C,A)
+local function Da(C,A)
 local K,J=C.K,A.J
 if not J then
 return'fits'
@@ -303,7 +303,7 @@ if K=='x'or J=='x'then
 return'in_the_way'
 end
 if K~=J then
-local X=Dj(Dt(Bx()))
+local X=Dk(Du(Bx()))
 local Ct=match(call('HGET',W,sub(X,-32)),'^%d+ %a (%S+)')
 return'mismatch',J,sub(Ct,1,21)
 end
@@ -318,19 +318,19 @@ local Ct=call('HGET',Ag,'used')or 0
 return Ct+C.S<=math.min(Q,Fa)and'fits'or'in_the_way'
 end
 local function Ci(A)
-local D=A.D or Du()
+local D=A.D or Dv()
 return D and(A.D or string.format('%.0f',D))
 end
-local function Dv()
+local function Dw()
 return Bs('the fence counter is not a number that can grow')
 end
-local function Db()
+local function Dc()
 if call('ZCARD',R)+call('HLEN',W)+call('HLEN',Ag)>0 then
 call('UNLINK',R,W,Ag)
 end
 end
 local function En(E,G)
-Db()
+Dc()
 call('SET',V,'*x'..E.D,'PX',E.Ad)
 call('HSET',W,E.B,E.F)
 Ck(E.B,G+E.Y,E.I)
@@ -359,10 +359,10 @@ Ap('c'..Q,1)
 end
 return O
 end
-local function Dh(C,A,D,G)
+local function Di(C,A,D,G)
 local B,H=C.B,C.H
 if D~=A.D then
-Dp(tonumber(D))
+Dq(tonumber(D))
 end
 if not A.J and C.K=='x'then
 return Es(C,D)
@@ -370,7 +370,7 @@ end
 if A.E then
 En(A.E,G)
 elseif not A.J then
-Db()
+Dc()
 call('SET',V,'*'..C.K..C.Q,'PX',C.L+C.I)
 end
 local O=C.Q
@@ -400,7 +400,7 @@ end
 call('HDEL',Ae,B)
 return call('ZREM',P,B)==1
 end
-local function Ec()
+local function Ed()
 return match(call('HGET',Ae,'?')or'0 0 0 0','(%d+) (%d+) (%d+) (%d+)')
 end
 local function Cv(G)
@@ -420,7 +420,7 @@ local Ax=call('ZSCORE',Aa,B)
 if Ax and tonumber(Ax)>G then
 local Au=match(call('HGET',Ae,B)or'','^%d+ %d %S+ (%d+)')
 local Cw=Au and call('ZSCORE',Aa,U)-Au
-Bk=Bk or Cw and Cw>=tonumber((Ec()))
+Bk=Bk or Cw and Cw>=tonumber((Ed()))
 end
 call('ZREM',Aa,U)
 end
@@ -439,11 +439,11 @@ if not S then
 return nil
 end
 local Fs,Q=match(S,'^(%d+)/?(%d*)$')
-local Dd=I~='0'
+local De=I~='0'
 return{
 B=B,K=K,Ar=Ar=='1',S=Fs,Q=Q,H=H,
-F=string.format('%s %s %s%s/%s %s ',K,S,Dd and'!'or'',I,Au,H)..Cq,
-L=tonumber(Au),I=0,An=Dd and'+'or'-',N=N,Af=tonumber(Af),
+F=string.format('%s %s %s%s/%s %s ',K,S,De and'!'or'',I,Au,H)..Cq,
+L=tonumber(Au),I=0,An=De and'+'or'-',N=N,Af=tonumber(Af),
 At=tonumber(At),Cf=Cf=='1',
 }
 end
@@ -451,15 +451,15 @@ local function By(N,Bf)
 local Bd=Cs('PUBLISH',N,Bf)
 return type(Bd)~='number'or Bd>0
 end
-local function Do(B)
+local function Dp(B)
 return match(call('HGET',Ae,B)or'','^%d+ %d (%S+)')
 end
-local function Eb(Ao,Bf)
+local function Ec(Ao,Bf)
 local Cb,Be=8,nil
 for _,B in ipairs(call('ZRANGE',P,0,Cb))do
 if B~=Ao and Cb>0 then
 Cb=Cb-1
-local N=Do(B)
+local N=Dp(B)
 if N and By(N,Bf..B)then
 Be=N
 break
@@ -467,46 +467,46 @@ end
 end
 end
 local Ai=call('ZREVRANGE',P,0,0)[1]
-local N=Ai and Ai~=Ao and Do(Ai)
+local N=Ai and Ai~=Ao and Dp(Ai)
 if N and N~=Be then
 By(N,Bf..Ai)
 end
 end
-local function Ej(Ao,G,Ak)
-local Dr=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
-if not Dr then
+local function Ek(Ao,G,Ak)
+local Ds=call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2]
+if not Ds then
 return
 end
-local Eg=0
+local Eh=0
 for _,B in ipairs(call('ZRANGE',P,0,319))do
 local Af,N=match(call('HGET',Ae,B)or'','^(%d+) %d (%S+)')
 if N then
-Eg=Af
+Eh=Af
 if B~=Ao then
 By(N,'!'..B)
 end
 end
 end
-call('HSET',Ae,'?',string.format('%.0f %s %s',G,Eg,Ak))
-call('PEXPIREAT',Ae,Dr)
+call('HSET',Ae,'?',string.format('%.0f %s %s',G,Eh,Ak))
+call('PEXPIREAT',Ae,Ds)
 end
-local function Dm(A,G,Ao)
-local Cy,Dx,Cr,Cn=Bk,false,false,false
-local Fp,Ek,Bi,Ba=Ec()
+local function Dn(A,G,Ao)
+local Cy,Dy,Cr,Cn=Bk,false,false,false
+local Fp,El,Bi,Ba=Ed()
 if Cy then
 M=math.max(5,M-260)
-Bk,Bi,Ba=false,Fp,Ek
+Bk,Bi,Ba=false,Fp,El
 end
 M=math.max(5,M)
 local Ak=Bi..' '..Ba
 Bi,Ba=tonumber(Bi),tonumber(Ba)
-local Bm,at,Dz,Bn,Aj={},0,0,0,{}
+local Bm,at,Ea,Bn,Aj={},0,0,0,{}
 while true do
 if A.E and A.E.H==''then
 break
 end
 at=at+1
-if at>Dz then
+if at>Ea then
 if Aj[1]then
 call('ZREM',P,unpack(Aj))
 Aj={}
@@ -516,7 +516,7 @@ Bm=call('ZRANGE',P,0,Z)
 if not Bm[1]then
 break
 end
-Dz,at=math.min(#Bm,Z),1
+Ea,at=math.min(#Bm,Z),1
 end
 local Ah,Fc=Bm[at],Bm[at+1]
 local Ay=call('HGET',Ae,Ah)
@@ -532,8 +532,8 @@ M=M-1-Co
 Aj[#Aj+1]=Ah
 As(Ah)
 else
-local Av=Cz(C,A)
-Dn=true
+local Av=Da(C,A)
+Do=true
 local D=(Av=='fits'or Av=='passes')and Ci(A)
 if not D then
 break
@@ -569,8 +569,8 @@ end
 if Fc or Cr then
 C.An='+'
 end
-A=Dh(C,A,D,G)
-Dx=true
+A=Di(C,A,D,G)
+Dy=true
 end
 end
 end
@@ -578,18 +578,18 @@ if Aj[1]then
 call('ZREM',P,unpack(Aj))
 end
 if Cy then
-Ej(Ao,G,Ak)
+Ek(Ao,G,Ak)
 elseif Cn then
-Eb(Ao,'!')
+Ec(Ao,'!')
 elseif Cr then
-Eb(Ao,'?')
+Ec(Ao,'?')
 end
-if Dx and not A.E then
+if Dy and not A.E then
 Bj()
 end
 return A
 end
-local G=Dt(Bx())
+local G=Du(Bx())
 local function Fn(X)
 local Bz,Bp=ARGV[X],X
 while ARGV[Bp+1]==''do
@@ -606,10 +606,10 @@ N=N~=''and N,Au=Au,At=tonumber(At),Z=tonumber(Z),
 Cp=tonumber(Cp),
 }
 end
-local function Dl(A,D,H)
+local function Dm(A,D,H)
 return{'granted',D,math.max(1,Bv(A,H))}
 end
-local function El(A,B)
+local function Cz(A,B)
 if A.E then
 return A.E.B==B
 end
@@ -623,7 +623,7 @@ Be={sub(E.B,1,8),Cj,E.Y,E.Ad,E.F}
 else
 local S=C.K=='p'and A.J=='p'
 local U=Ey and'~'..C.B
-or S and Dj(G)
+or S and Dk(G)
 or call('ZREVRANGE',R,0,0)[1]
 local Fh,Cj,Y,Ad,F=Eo(U,G)
 if S and Br then
@@ -636,12 +636,12 @@ Cd[#Cd+1]=Bu
 end
 return Cd
 end
-local function Dk(C,A)
+local function Dl(C,A)
 if As(C.B)then
-Dm(A,G)
+Dn(A,G)
 end
 end
-local function Ds(A)
+local function Dt(A)
 if A.E and A.E.An=='-'and not A.E.Bh then
 call('SETRANGE',V,32,'+')
 end
@@ -659,10 +659,11 @@ call('ZADD',P,Af,C.B)
 local Ar=C.Ar and'1'or'0'
 local Fw={Af,'0',C.N,C.Au,C.At,Ar,C.F}
 call('HSET',Ae,C.B,table.concat(Fw,' '))
-Ds(A)
+Dt(A)
 end
 local function Em(B,A)
-if call('ZSCORE',P,B)or not call('ZSCORE',Aa,B)or Al(A,B)then
+if call('ZSCORE',P,B)or not call('ZSCORE',Aa,B)or Al(A,B)
+or Cz(A,B)then
 return
 end
 local Ay=call('HGET',Ae,B)
@@ -675,7 +676,7 @@ local Af,Cq=match(Ay,'^(%d+) %d (.*)$')
 call('HSET',Ae,B,Af..' 1 '..Cq)
 call('ZADD',P,Af,B)
 call('PEXPIREAT',P,call('ZREVRANGE',Aa,0,0,'WITHSCORES')[2])
-Ds(A)
+Dt(A)
 end
 local function Fk(C)
 call('ZADD',Aa,G+C.At,C.B)
@@ -697,16 +698,16 @@ end
 Fk(C)
 return Cl({'queued',Cc},C,A)
 end
-local function Ea(C,A,D)
-local Cu=Dh(C,A,D,G)
+local function Eb(C,A,D)
+local Cu=Di(C,A,D,G)
 if not Cu.E then
 Bj()
 end
-return Dl(Cu,D,C.H)
+return Dm(Cu,D,C.H)
 end
-local function Ei(C)
+local function Ej(C)
 local B=C.B
-local A=Dy(G,B)
+local A=Dz(G,B)
 if not A then
 return Bs()
 end
@@ -714,42 +715,42 @@ if A.E and A.E.Ad<0 then
 return Bs('a lock without an end')
 end
 local Az=0
-local Ed=Cv(G)
-if Ed then
+local Ee=Cv(G)
+if Ee then
 Em(B,A)
-A=Dm(A,G,B)
+A=Dn(A,G,B)
 Az=call('ZCARD',P)
 end
 if Al(A,B)then
 local D,H=Et(A,B,C.L,G)
-if Ed then
+if Ee then
 As(B)
 end
-return Dl(A,D,H)
+return Dm(A,D,H)
 end
-if El(A,B)then
+if Cz(A,B)then
 return Cl({'refused'},C,A,true)
 end
-local Av,Eu,Ev=Cz(C,A)
+local Av,Eu,Ev=Da(C,A)
 if Av=='deadlock'or Av=='mismatch'then
-Dk(C,A)
+Dl(C,A)
 return{Av,Eu,Ev}
 end
 if Av=='passes'or Av=='fits'and(Az==0 or not A.J)then
 local D=Ci(A)
 if not D then
-return Dv()
+return Dw()
 end
 if Az>0 then
 As(B)
 end
-return Ea(C,A,D)
+return Eb(C,A,D)
 end
 if C.N then
 return Fv(C,A,Az)
 end
 local Fl=Cl({'refused'},C,A)
-Dk(C,A)
+Dl(C,A)
 return Fl
 end
 local function Fe(A,B,F)
@@ -758,10 +759,10 @@ call('DEL',V)
 return{}
 end
 call('ZREM',R,B,'~'..B)
-De(F)
-Dw(B,F)
+Df(F)
+Dx(B,F)
 if call('ZCARD',R)==0 then
-Da()
+Db()
 return{}
 end
 Bj()
@@ -782,29 +783,29 @@ on(KEYS[1])
 local function Ff(C)
 local D=Ci({})
 if not D then
-return Dv()
+return Dw()
 end
 As(C.B)
 if call('EXISTS',P)==1 then
 C.An='+'
 end
-return Ea(C,{},D)
+return Eb(C,{},D)
 end
-local function Eh(Bo,A)
+local function Ei(Bo,A)
 local C=Fn(2)
 if ARGV[8]=='1'and Bo==1 and not A.J then
 return Ff(C)
 end
-return Ei(C)
+return Ej(C)
 end
-local A=Dy(G,Bl)
+local A=Dz(G,Bl)
 if not A then
 return{ARGV[1],Bs()}
 end
 Cv(G)
 local Bo
 Bo,A=Fm(A,Bl,ARGV[7],Fe)
-local Ep,Bg=pcall(Eh,Bo,A)
+local Ep,Bg=pcall(Ei,Bo,A)
 if not Ep then
 Bg={'error',type(Bg)=='table'and Bg.err or Bg}
 end

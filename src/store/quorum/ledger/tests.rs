@@ -72,6 +72,48 @@ fn a_release_that_failed_stays_in_flight_until_one_is_answered() {
 }
 
 #[test]
+fn an_attempt_whose_token_is_over_holds_no_release_back() {
+    let (ledger, now, asked) = (Ledger::new(1), Moment::since_origin(Duration::ZERO), [asked()]);
+    let (attempt, _) = ledger.begin(&asked, now);
+    assert_eq!(ledger.still_want(0, &asked, attempt, now), [false]);
+    let (later, _) = ledger.begin(&asked, now);
+    assert_eq!(ledger.still_want(0, &asked, attempt, now), [true], "a later attempt asks for itself");
+    let over = ledger.remove([&asked[0].hold]);
+    let hold = asked[0].hold.clone();
+    let _begin = ledger.release_later(
+        0,
+        PendingRelease { hold, opening: now, end: now + TTL, attempt: over, again: None, queued_again: None },
+    );
+    assert_eq!(ledger.still_want(0, &asked, later, now), [true]);
+    assert_eq!(ledger.take(0, 1, now).len(), 1, "it is released all the same");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_is_waited_for_until_it_is_answered_or_has_failed() {
+    let (ledger, now, asked) = (Ledger::new(2), Moment::since_origin(Duration::ZERO), [asked()]);
+    let token = asked[0].hold.token;
+    for fails in [false, true] {
+        let (attempt, _) = ledger.begin(&asked, now);
+        ledger.finish(attempt, &asked[0], None);
+        let hold = asked[0].hold.clone();
+        let _begin = ledger.release_later(
+            0,
+            PendingRelease { hold, opening: now, end: now + TTL, attempt, again: None, queued_again: None },
+        );
+        let pending = ledger.take(0, 1, now).pop().unwrap();
+        ledger.await_releases(1, vec![token]).await;
+        let mut waits = std::pin::pin!(ledger.await_releases(0, vec![token]));
+        assert!(tokio::time::timeout(TTL, waits.as_mut()).await.is_err());
+        match fails {
+            true => ledger.failed(0, pending),
+            false => ledger.settled(0, &pending),
+        }
+        waits.await;
+        assert_eq!(ledger.is_being_released(0, token, now), fails);
+    }
+}
+
+#[test]
 fn a_release_of_an_earlier_attempt_is_set_aside_while_the_token_waits() {
     let (ledger, now, asked) = (Ledger::new(2), Moment::since_origin(Duration::ZERO), [asked()]);
     let (hold, token) = (asked[0].hold.clone(), asked[0].hold.token);
