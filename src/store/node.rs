@@ -38,7 +38,8 @@ pub trait QuorumNode: Store {
     /// Releases what this waiter was granted here and queues it again at the place that its ticket names, both at one
     /// moment. Returns true if it certainly holds again already; else it is notified of its turn.
     ///
-    /// A store that cannot do this hands the resource off to the waiter itself, behind all others.
+    /// A store that cannot do this hands the resource off to the waiter itself, behind all others. On several such nodes two
+    /// waiters whose votes were split may change places again and again.
     fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
         async move {
             let acquired = self.hand_off(&asked.hold, asked, false).await?.acquired?;

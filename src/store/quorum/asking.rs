@@ -1,11 +1,12 @@
 //! The requests of an acquisition to one node: its vote, and the writing of a fence.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
-
-use futures_util::future::join;
 
 use crate::{
     core::Fence,
@@ -19,8 +20,9 @@ use crate::{
 };
 
 /// Asks one node for the votes of an attempt. The node has no vote on a token that it is releasing at this moment: an
-/// acquisition that overtook the release would be undone by it. A waiter may have given way just now, so it is asked for
-/// after the answer to that. On slow links it would meet its own giving way again and again.
+/// acquisition that overtook the release would be undone by it. Waiters may have given way just now, so they are asked for
+/// after the answer to that, unless it takes more than half of the time `within` which the node has to answer. On slow links
+/// they would meet what they gave back themselves again and again.
 pub(super) async fn vote(
     core: &Core,
     which: usize,
@@ -28,49 +30,40 @@ pub(super) async fn vote(
     (attempt, asked): (u64, &[Arc<Acquisition>]),
     first: Fence,
     clock: &AtomicU64,
+    within: Duration,
 ) -> Vec<Ballot> {
-    let vote = async |asked: &[_]| {
-        if asked.is_empty() {
-            return Vec::new();
-        }
-        let (ballots, read) = node.vote(asked, first, &core.options, &*core.clock).await;
-        if let Some(read) = read {
-            clock.fetch_max(read.get(), Ordering::Relaxed);
-            core.fence_clock.at_least(read, core.now());
-        }
-        ballots
-    };
-    let releasing = core.ledger.want_again(which, asked, core.now());
-    if !releasing.contains(&true) {
-        return vote(asked).await;
+    let mut too_late = core.ledger.want_again(which, asked, core.now());
+    // Votes on others do not wait for them.
+    let waits = too_late.iter().all(|late| *late) && asked.iter().all(|asked| asked.ticket.is_some());
+    if waits {
+        let answered = core.ledger.await_releases(which, asked);
+        // One that is not answered in time is still in flight.
+        let _in_time = tokio::time::timeout(within / 2, answered).await;
+        too_late = core.ledger.still_want(which, asked, attempt, core.now());
     }
-    let (later, at_once) = parted(asked, &releasing);
-    let votes_later = async {
-        let waiters = later.iter().filter(|asked| asked.ticket.is_some());
-        core.ledger.await_releases(which, waiters.map(|asked| asked.hold.token).collect()).await;
-        let too_late = core.ledger.still_want(which, &later, attempt, core.now());
-        let (failed, fit) = parted(&later, &too_late);
-        let failed = failed.iter().map(|_| Ballot::Failed(being_released())).collect();
-        joined(&too_late, failed, vote(&fit).await)
+    let fit: Vec<_> =
+        asked.iter().zip(&too_late).filter(|(_, late)| !**late).map(|(asked, _)| Arc::clone(asked)).collect();
+    let ballots = match fit.is_empty() {
+        true => Vec::new(),
+        false => {
+            let (ballots, read) = node.vote(&fit, first, &core.options, &*core.clock).await;
+            // The time that a node tells after a wait says nothing of how far its clock is ahead.
+            if let Some(read) = read.filter(|_| !waits) {
+                clock.fetch_max(read.get(), Ordering::Relaxed);
+                core.fence_clock.at_least(read, core.now());
+            }
+            ballots
+        }
     };
-    let (later, at_once) = join(votes_later, vote(&at_once)).await;
-    joined(&releasing, later, at_once)
-}
-
-fn being_released() -> StoreError {
-    StoreError::unavailable("what an earlier attempt left there is still being released")
-}
-
-/// Parts the items that are marked from the others.
-fn parted<T: Clone>(items: &[T], marks: &[bool]) -> (Vec<T>, Vec<T>) {
-    let of = |mark| items.iter().zip(marks).filter(move |(_, is)| **is == mark).map(|(item, _)| item.clone());
-    (of(true).collect(), of(false).collect())
-}
-
-/// Joins what was parted, in the order of the marks.
-fn joined<T>(marks: &[bool], marked: Vec<T>, others: Vec<T>) -> Vec<T> {
-    let (mut marked, mut others) = (marked.into_iter(), others.into_iter());
-    marks.iter().filter_map(|mark| if *mark { marked.next() } else { others.next() }).collect()
+    let mut ballots = ballots.into_iter();
+    let being_released =
+        || StoreError::unavailable("what an earlier attempt left there is still being released");
+    let ballot = |late| if late { None } else { ballots.next() };
+    too_late
+        .into_iter()
+        .map(ballot)
+        .map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(being_released())))
+        .collect()
 }
 
 /// Writes these fences to one node.

@@ -1,8 +1,8 @@
 //! The ledger of a quorum: the latest attempt of each token, the grants, and the pending releases of each node.
 //!
 //! A token that failed may be tried again at once. Therefore a hold that one attempt left on a node may be released only
-//! while no later attempt wants it, and the vote of a node that is releasing it at that moment does not count for a later
-//! attempt.
+//! while no later attempt wants it, and a node that is releasing it at that moment has no vote on a later attempt before it has
+//! answered.
 
 mod releases;
 
@@ -40,7 +40,7 @@ struct Attempted {
     attempt: u64,
     end: Moment,
     granted: Option<Granted>,
-    /// True while it waits: nodes keep queue tickets for it, and what a node grants it is of use to its next attempt.
+    /// True while it waits: nodes keep queue tickets for it.
     waits: bool,
 }
 

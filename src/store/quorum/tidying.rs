@@ -115,8 +115,8 @@ impl Attempt {
         }
     }
 
-    /// Releases what a node granted to a request that waits, and queues it there again at its place, which is the same on
-    /// all nodes.
+    /// Releases what a node granted to a request that waits, and queues it there again at its place: the same on all nodes, or
+    /// the end if it has none.
     fn give_way(&self, node: usize, which: usize, ballot: &Ballot) {
         let asked = &self.asked[which];
         let queued_again = can_give_way(asked).then(|| Arc::clone(asked));

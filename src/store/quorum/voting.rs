@@ -144,7 +144,8 @@ impl Attempt {
         Round::ask(&self.core.nodes, |which, node| {
             let (core, asked) = (Arc::clone(&self.core), Arc::clone(&self.asked));
             let (number, first, clock) = (self.number, self.first, Arc::clone(&self.clock));
-            async move { vote(&core, which, &node, (number, &asked), first, &clock).await }.boxed()
+            let within = self.timeouts.met;
+            async move { vote(&core, which, &node, (number, &asked), first, &clock, within).await }.boxed()
         })
     }
 

@@ -94,9 +94,9 @@ impl NodeReleases {
     pub(super) fn queue(&mut self, pending: PendingRelease) -> bool {
         if self.pending.len() >= MOST_PENDING {
             tracing::debug!(token = %pending.hold.token.prefix(), "a node has too many pending releases; this hold ends by itself");
-            return false;
+        } else {
+            self.pending.insert(pending.hold.token, pending);
         }
-        self.pending.insert(pending.hold.token, pending);
         !std::mem::replace(&mut self.worked_off, true)
     }
 }
@@ -133,12 +133,12 @@ impl Ledger {
         asked.iter().map(is_too_late).collect()
     }
 
-    /// Waits until the node has answered all releases of these tokens that it was asked for.
-    pub(in crate::store::quorum) async fn await_releases(&self, node: usize, tokens: Vec<Token>) {
+    /// Waits until the node has answered all releases of these requests' tokens that it was asked for.
+    pub(in crate::store::quorum) async fn await_releases(&self, node: usize, of: &[Arc<Acquisition>]) {
         let mut answered = self.books().releases[node].answered.subscribe();
         let is_asked = || {
             let books = self.books();
-            tokens.iter().any(|token| books.releases[node].asked.contains(token))
+            of.iter().any(|of| books.releases[node].asked.contains(&of.hold.token))
         };
         while is_asked() && answered.changed().await.is_ok() {}
     }

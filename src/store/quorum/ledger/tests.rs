@@ -101,8 +101,8 @@ async fn a_release_is_waited_for_until_it_is_answered_or_has_failed() {
             PendingRelease { hold, opening: now, end: now + TTL, attempt, again: None, queued_again: None },
         );
         let pending = ledger.take(0, 1, now).pop().unwrap();
-        ledger.await_releases(1, vec![token]).await;
-        let mut waits = std::pin::pin!(ledger.await_releases(0, vec![token]));
+        ledger.await_releases(1, &asked).await;
+        let mut waits = std::pin::pin!(ledger.await_releases(0, &asked));
         assert!(tokio::time::timeout(TTL, waits.as_mut()).await.is_err());
         match fails {
             true => ledger.failed(0, pending),
