@@ -2,11 +2,12 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::{Books, Ledger};
 use crate::{
@@ -27,8 +28,8 @@ pub(super) struct NodeReleases {
     pub(super) in_flight: HashMap<Token, Moment>,
     /// Those of them that the node has been asked to release and has not answered.
     pub(super) asked: HashSet<Token>,
-    /// Notifies of the answers to them.
-    pub(super) answered: watch::Sender<()>,
+    /// Notifies of the answers to them, in the order in which they are waited for.
+    pub(super) answered: Arc<Notify>,
     pub(super) worked_off: bool,
 }
 
@@ -87,7 +88,7 @@ impl NodeReleases {
     /// Notes that the node has answered a release, or will not.
     pub(super) fn note_answer(&mut self, token: Token) {
         self.asked.remove(&token);
-        self.answered.send_replace(());
+        self.answered.notify_waiters();
     }
 
     /// Queues a release. Returns true if the caller has to start the work.
@@ -135,12 +136,20 @@ impl Ledger {
 
     /// Waits until the node has answered all releases of these requests' tokens that it was asked for.
     pub(in crate::store::quorum) async fn await_releases(&self, node: usize, of: &[Arc<Acquisition>]) {
-        let mut answered = self.books().releases[node].answered.subscribe();
+        let answered = Arc::clone(&self.books().releases[node].answered);
         let is_asked = || {
             let books = self.books();
             of.iter().any(|of| books.releases[node].asked.contains(&of.hold.token))
         };
-        while is_asked() && answered.changed().await.is_ok() {}
+        loop {
+            let mut next = pin!(answered.notified());
+            // An answer that comes after the check counts.
+            next.as_mut().enable();
+            if !is_asked() {
+                return;
+            }
+            next.await;
+        }
     }
 
     /// Returns true if a release of this token may still be executed there, so that the node does not count for it.
