@@ -274,9 +274,7 @@ impl Resource {
             turn.handed_over();
             let fence = re_entered.unwrap_or_else(|| turn.new_fence());
             let fence = if planted!("a hand-over without a new fence") { Fence::new(1) } else { fence };
-            let Some(head) = self.queue.head() else {
-                break;
-            };
+            let Some(head) = self.queue.head() else { break };
             let offered = (turn.now, turn.now + head.window());
             self.holders.admit(Record::handed_over(&head.asked, fence, offered.1));
             if asks {
