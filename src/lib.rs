@@ -52,8 +52,9 @@
 //! died. The file `README.md` has all promises, and `docs/limits.md` what no lock on Redis can promise.
 //!
 //! # More to read
-//! The package has these files, which are no part of these pages: `docs/recipes.md`, `docs/configuration.md`,
-//! `docs/operations.md`, `docs/observability.md`, `docs/limits.md`, `docs/wire-format.md`, and the programs in `examples`.
+//! The package has these files, which are no part of these pages: `docs/ten-minutes.md`, `docs/choosing.md`, `docs/recipes.md`,
+//! `docs/configuration.md`, `docs/operations.md`, `docs/observability.md`, `docs/limits.md`, `docs/wire-format.md`, and the
+//! programs in `examples`.
 //!
 //! # Layout
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
@@ -164,6 +165,10 @@ pub mod rules {
 #[cfg(all(doctest, feature = "doctor"))]
 #[doc = include_str!("../README.md")]
 mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/ten-minutes.md")]
+mod ten_minutes {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../docs/recipes.md")]
