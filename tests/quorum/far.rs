@@ -174,7 +174,7 @@ fn manager(
     builder.start_here().unwrap()
 }
 
-/// What a node does that is away.
+/// The behaviour of a node that is away.
 #[derive(Clone, Copy)]
 enum Away {
     /// It refuses every request.

@@ -1,6 +1,7 @@
 //! The requests of an acquisition to one node: its vote, and the writing of a fence.
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -41,8 +42,13 @@ pub(super) async fn vote(
         let _in_time = tokio::time::timeout(within / 2, answered).await;
         too_late = core.ledger.still_want(which, asked, attempt, core.now());
     }
-    let fit: Vec<_> =
-        asked.iter().zip(&too_late).filter(|(_, late)| !**late).map(|(asked, _)| Arc::clone(asked)).collect();
+    let fit = match too_late.contains(&true) {
+        true => {
+            let fit = asked.iter().zip(&too_late).filter(|(_, late)| !**late);
+            Cow::Owned(fit.map(|(asked, _)| Arc::clone(asked)).collect())
+        }
+        false => Cow::Borrowed(asked),
+    };
     let ballots = match fit.is_empty() {
         true => Vec::new(),
         false => {

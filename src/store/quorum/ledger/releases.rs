@@ -26,7 +26,7 @@ pub(super) struct NodeReleases {
     pub(super) wanted: HashMap<Token, PendingRelease>,
     /// Tokens whose release may still be executed, and the time until which that is expected.
     pub(super) in_flight: HashMap<Token, Moment>,
-    /// Those of them that the node has been asked to release and has not answered.
+    /// Tokens that the node has been asked to release and has not answered. All of them are in flight.
     pub(super) asked: HashSet<Token>,
     /// Notifies of the answers to them, in the order in which they are waited for.
     pub(super) answered: Arc<Notify>,
