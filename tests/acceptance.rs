@@ -11,10 +11,10 @@ mod support;
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    MemoryStore, RedisStore, acceptance,
+    MemoryStore, RedisStore,
     store::{QuorumNode, Store},
-    testing::acceptance::World,
 };
+use leasehold_testing::{acceptance, acceptance::World};
 
 use self::{
     clusters::{ClusterWorld, PlainClusterWorld, PlainSentinelWorld, SentinelWorld},

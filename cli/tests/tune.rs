@@ -10,10 +10,8 @@ use std::{
 #[path = "golden/mod.rs"]
 mod golden;
 
-use leasehold::{
-    Acquire, Config,
-    tuning::{Recorded, TraceRecorder},
-};
+use leasehold::{Acquire, Config};
+use leasehold_tuning::{Recorded, TraceRecorder};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -84,13 +84,11 @@ impl Acquisition {
     }
 
     /// Returns the moment of the request, and its wait. `None` if it did not wait here.
-    #[cfg(feature = "tuning")]
     pub(crate) fn asked(&self) -> Option<(Moment, Duration)> {
         (!self.terms.ttl.is_zero()).then_some((self.terms.asked, self.terms.wait))
     }
 
     /// Returns true if the number of its attempts is limited.
-    #[cfg(feature = "tuning")]
     pub(crate) const fn counts_attempts(&self) -> bool {
         self.terms.pauses.count_attempts()
     }

@@ -83,6 +83,26 @@ impl Backoff {
         self
     }
 
+    /// Returns the first pause.
+    pub const fn initial(&self) -> Duration {
+        self.initial
+    }
+
+    /// Returns the longest pause.
+    pub const fn max(&self) -> Duration {
+        self.max
+    }
+
+    /// Returns the factor from one pause to the next.
+    pub const fn factor(&self) -> f64 {
+        self.multiplier
+    }
+
+    /// Returns the jitter of the pauses.
+    pub const fn jitter_of_pauses(&self) -> Jitter {
+        self.jitter
+    }
+
     fn checked(self) -> Result<Self, InvalidValue> {
         self.check()?;
         Ok(self)

@@ -42,12 +42,7 @@ pub(crate) fn without_addresses(text: &str) -> String {
 }
 
 /// Refuses a duration outside of its bounds.
-pub(crate) fn in_range(
-    field: &str,
-    value: Duration,
-    least: Duration,
-    most: Duration,
-) -> Result<(), InvalidValue> {
+pub fn in_range(field: &str, value: Duration, least: Duration, most: Duration) -> Result<(), InvalidValue> {
     if (least..=most).contains(&value) {
         return Ok(());
     }

@@ -3,12 +3,12 @@
 use std::{error::Error, fmt};
 
 /// Returns a number with what is counted, which is named by its singular.
-pub(crate) fn counted(number: u64, what: &str) -> String {
+pub fn counted(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Returns an error in one line, with each of its sources that it does not mention itself.
-pub(crate) fn one_line(error: &dyn Error) -> String {
+pub fn one_line(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

@@ -13,7 +13,7 @@ const UNITS: [(&str, u128); 7] = [
 ];
 
 /// Formats the exact duration, in units that `config.toml` accepts: `1d`, `1h 30m`, `250ms`.
-pub(crate) fn exact(span: Duration) -> impl fmt::Display {
+pub fn exact(span: Duration) -> impl fmt::Display {
     let mut left = span.as_nanos();
     let mut parts = Vec::new();
     for (unit, nanos) in UNITS {
@@ -26,7 +26,7 @@ pub(crate) fn exact(span: Duration) -> impl fmt::Display {
 }
 
 /// Formats the duration as precisely as a reader needs: `30s` and not `29.999s`, `1.2s`, `340ms`.
-pub(crate) fn rough(span: Duration) -> impl fmt::Display {
+pub fn rough(span: Duration) -> impl fmt::Display {
     const SECOND: u128 = 1_000_000_000;
     let nanos = span.as_nanos();
     let rounded =

@@ -109,15 +109,13 @@ impl LockManagerBuilder {
     }
 
     /// Sets the clock that measures validity. Default: the system's. Tests in virtual time use
-    /// [`RuntimeClock`](crate::testing::RuntimeClock) and [`start_here`](Self::start_here).
-    #[cfg(feature = "testing")]
+    /// [`RuntimeClock`](crate::env::RuntimeClock) and [`start_here`](Self::start_here).
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
     /// Sets the source of tokens and jitter. Default: the system's.
-    #[cfg(feature = "testing")]
     pub fn random(mut self, random: Arc<dyn Random>) -> Self {
         self.random = random;
         self
@@ -211,7 +209,6 @@ impl LockManagerBuilder {
             clock,
             random,
             max_waiters_here: settings.limits.max_waiters,
-            #[cfg(feature = "tuning")]
             trace: crate::manager::trace::Trace::new(settings.wait.timeout),
             settings,
             own_pauses,

@@ -21,11 +21,7 @@ mod seats;
 mod sets;
 mod shutdown;
 mod stream;
-#[cfg(feature = "tuning")]
 pub(crate) mod trace;
-#[cfg(not(feature = "tuning"))]
-#[path = "no_trace.rs"]
-mod trace;
 mod tuning;
 mod waiting;
 
@@ -100,7 +96,6 @@ pub struct LockManager {
     pub(crate) records: Records,
     pub(crate) cohorts: Cohorts,
     pub(crate) demands: Demands,
-    #[cfg(feature = "tuning")]
     pub(crate) trace: trace::Trace,
     pub(crate) sets: Sets,
     pub(crate) seats: AllSeats,

@@ -20,26 +20,30 @@ use crate::{
 
 /// A request that is over: refused, or granted and released.
 #[derive(Clone, Debug)]
-pub(crate) struct Traced {
+pub struct Traced {
     /// The time since the recording began.
-    pub(crate) at: Duration,
-    pub(crate) resource: ResourceName,
-    pub(crate) mode: Mode,
-    pub(crate) class: Option<Arc<str>>,
+    pub at: Duration,
+    /// The resource that was requested.
+    pub resource: ResourceName,
+    /// The mode in which it was requested.
+    pub mode: Mode,
+    /// The class of the request.
+    pub class: Option<Arc<str>>,
     /// The longest wait, if the request did not leave it to the settings.
-    pub(crate) wait: Option<Duration>,
+    pub wait: Option<Duration>,
     /// The time until its answer, and its outcome; `None` if it still waits when the recording ends.
-    pub(crate) answer: Option<(Duration, &'static str)>,
+    pub answer: Option<(Duration, &'static str)>,
     /// The time for which its lease was held.
-    pub(crate) hold: Option<Duration>,
+    pub hold: Option<Duration>,
 }
 
 /// The way to a recorder, which never waits.
 #[derive(Clone, Debug)]
-pub(crate) struct TraceSink {
-    pub(crate) lines: SyncSender<Traced>,
+pub struct TraceSink {
+    /// The channel to the recorder.
+    pub lines: SyncSender<Traced>,
     /// The number of requests that found no room.
-    pub(crate) dropped: Arc<AtomicU64>,
+    pub dropped: Arc<AtomicU64>,
 }
 
 /// The recording of a manager, if there is one.
@@ -58,12 +62,12 @@ struct Recording {
 /// Begins a recording, in place of the one before.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct BeginTrace(pub(crate) TraceSink);
+pub struct BeginTrace(pub TraceSink);
 
 /// Ends this recording, if another one has not begun since.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct EndTrace(pub(crate) TraceSink);
+pub struct EndTrace(pub TraceSink);
 
 impl Trace {
     /// Creates the trace of a manager that is started with this wait, without a recording.

@@ -9,7 +9,7 @@ use toml::Value;
 use crate::core::{Backoff, Jitter};
 
 /// Reads a duration with its unit. The error says how to write one, which that of `humantime_serde` does not.
-pub(crate) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let parsed: Result<Serde<Duration>, _> = value.try_into();
     parsed.map(Serde::into_inner).map_err(|error: toml::de::Error| {
@@ -18,9 +18,7 @@ pub(crate) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dur
 }
 
 /// Reads a duration that may be left out.
-pub(crate) fn given_duration<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Duration>, D::Error> {
+pub fn given_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     duration(deserializer).map(Some)
 }
 

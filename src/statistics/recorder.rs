@@ -139,7 +139,6 @@ impl Recorder {
     }
 
     /// Returns the name of a class.
-    #[cfg(feature = "tuning")]
     pub(crate) fn class_name(&self, class: Class) -> Option<Arc<str>> {
         self.counts().classes.name(class).cloned()
     }

@@ -1,6 +1,6 @@
 //! The store of locks, and the contract that every implementation keeps.
 //!
-//! An application has [`Store`]. All else here comes with the feature `custom-store`.
+//! A plain application names nothing of it. The rest is for a store of your own.
 //!
 //! **Invariant:** nothing in this folder knows an actor. A store decides who holds what. It does not wait, does not renew
 //! by itself, and does not remember callers.
@@ -24,21 +24,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 
-// What only somebody needs who writes a store. A plain application never names it.
-#[cfg(feature = "custom-store")]
 pub use self::{
-    all::{ALL_AT_MOST, AcquiredAll, join_replies},
-    inspection::{Names, TOLD_AT_MOST, Walk},
-    node::QuorumNode,
-    notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
-    notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
-    register::{REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite},
-    reply::{Replies, Reply},
-    server_load::ServerLoad,
-    types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
-};
-#[cfg(not(feature = "custom-store"))]
-pub(crate) use self::{
     all::{ALL_AT_MOST, AcquiredAll, join_replies},
     inspection::{Names, TOLD_AT_MOST, Walk},
     node::QuorumNode,

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// An error that a client can be told about.
-pub(crate) trait AsProblem {
+pub trait AsProblem {
     /// Returns what the client is told.
     fn problem(&self) -> Problem;
 }

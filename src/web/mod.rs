@@ -64,8 +64,6 @@
 //! because only the application knows whether it can be repeated.
 
 mod body;
-#[cfg(feature = "console")]
-mod console;
 mod errors;
 mod extractor;
 mod fence;
@@ -77,12 +75,12 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
-#[cfg(feature = "console")]
-pub use self::console::{Console, ConsoleBuilder, Contention, console};
 pub use self::{
+    errors::AsProblem,
     extractor::{LockKey, Locked},
     fence::{FenceGuard, LargestFences},
     health::health,
     middleware::Locks,
+    problem::Problem,
     serve::serve,
 };

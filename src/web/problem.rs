@@ -18,7 +18,7 @@ const LATEST: Duration = Duration::from_secs(60);
 
 /// A problem, without anything that a client must not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub struct Problem {
     pub(crate) status: StatusCode,
     pub(crate) kind: &'static str,
     detail: &'static str,
@@ -26,6 +26,16 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
+    /// Returns the status of the response.
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Returns the kind, such as `held`: the second column of the [table](crate::web#errors-as-responses).
+    pub const fn kind(&self) -> &'static str {
+        self.kind
+    }
+
     /// Returns the problem of a lock that somebody else holds, and that may be had after this time.
     pub(crate) fn held(after: Duration) -> Self {
         let retry_after = Some(after.clamp(SOON, LATEST));

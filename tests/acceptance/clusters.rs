@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use leasehold::{
     Layout, RedisOptions, RedisStore, ResourceName,
     store::{QuorumNode, Store},
-    testing::acceptance::{World, unique},
 };
+use leasehold_testing::acceptance::{World, unique};
 
 use crate::{
     servers::patient,

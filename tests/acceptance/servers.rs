@@ -10,9 +10,8 @@ use std::{
 use leasehold::{
     Layout, RedisOptions, RedisStore,
     store::{QuorumNode, Store},
-    testing::acceptance::World,
 };
-
+use leasehold_testing::acceptance::World;
 use redis::Value;
 
 use crate::support::{acl, programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer};

@@ -15,10 +15,8 @@ use actix_web::{
     test::{TestRequest, call_service, init_service},
     web::scope,
 };
-use leasehold::{
-    Acquire, Config, Lease, LockManager,
-    web::{Console, ConsoleBuilder, console},
-};
+use leasehold::{Acquire, Config, Lease, LockManager};
+use leasehold_console::{Console, ConsoleBuilder, console};
 use serde_json::Value;
 use tokio::time::sleep;
 use tracing::subscriber::DefaultGuard;

@@ -9,7 +9,7 @@ use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use leasehold::{
     Acquire, Backoff, Shutdown, Token,
     election::{Candidacy, Election, ElectionEvent, Resign, Singleton, SingletonContext},
-    testing::{Draw, Random},
+    env::{Draw, Random},
 };
 use tokio::time::{Instant, sleep};
 

@@ -15,7 +15,7 @@ use actix::{Actor, Addr, AsyncContext, Handler, Message, ResponseFuture, Running
 use leasehold::{
     Acquire, LockManager, MemoryStore,
     election::{Singleton, SingletonContext},
-    testing::{Clock, Moment, RuntimeClock},
+    env::{Clock, Moment, RuntimeClock},
 };
 use tokio::time::{advance, sleep};
 

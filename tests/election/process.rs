@@ -10,8 +10,8 @@ use actix::{Actor, AsyncContext, Context, Handler};
 use leasehold::{
     Acquire, LockManager, RedisStore, Shutdown,
     election::{Candidacy, ElectionEvent, Singleton, SingletonContext},
+    env::{Clock, Moment, SystemClock},
     schedule::{self, Schedule},
-    testing::{Clock, Moment, SystemClock},
 };
 use serde::{Deserialize, Serialize};
 

@@ -8,17 +8,18 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{
-    odd_store::OddStore,
-    virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
-};
 use actix::{Actor, Addr};
 use leasehold::{
     Acquire, AcquireError, Backoff, Inspect, Lease, LeaseChange, LockManager, LossReason, Release, Released,
     RenewError, Settings, Shutdown, Stats, Token,
-    testing::{Clock, Draw, Moment, Random, RuntimeClock},
+    env::{Clock, Draw, Moment, Random, RuntimeClock},
 };
 use tokio::time::{Instant, sleep, timeout};
+
+use crate::support::{
+    odd_store::OddStore,
+    virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
+};
 
 /// A clock that goes on while the timers of the runtime stand still, as in a suspended machine.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use leasehold::{Acquire, AcquireAll, ForceRelease, Stats, testing::Draw};
+use leasehold::{Acquire, AcquireAll, ForceRelease, Stats, env::Draw};
 use tokio::time::sleep;
 
 use crate::support::virtual_time::{Loaded, World, in_virtual_time, millis, secs};

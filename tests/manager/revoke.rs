@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use leasehold::{
     Acquire, AcquireAll, ForceRelease, Lease, LeaseChange, LockManager, LossReason, MemoryStore,
     QuorumOptions, QuorumStore, ReadLock, Revoke, RevokeError, RevokeRequested, Revoked, Shutdown, Stats,
-    StoreError, WithLock, testing::RuntimeClock,
+    StoreError, WithLock, env::RuntimeClock,
 };
 use tokio::time::{Instant, sleep, timeout};
 

@@ -8,19 +8,20 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{
-    odd_store::OddStore,
-    virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
-};
 use actix::{Actor, Context};
 use futures_util::FutureExt;
 use leasehold::{
     Acquire, AcquireAll, AcquireError, Drained, ForceRelease, IsHeld, LeaseChange, LeaseStatus, List,
     LossReason, ReadLock, RenewError, ResourceName, Settings, Shutdown, Stats,
+    env::{Clock, Draw, Moment, RuntimeClock},
     store::{Store, Walk},
-    testing::{Clock, Draw, Moment, RuntimeClock},
 };
 use tokio::time::{Instant, sleep};
+
+use crate::support::{
+    odd_store::OddStore,
+    virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
+};
 
 /// The panics of these tests are wanted; their messages would only hide a real one.
 fn quietly() {

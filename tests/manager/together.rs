@@ -8,17 +8,18 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{
-    odd_store::OddStore,
-    virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
-};
 use actix::{Actor, Addr};
 use leasehold::{
     Acquire, AcquireAll, AcquireError, ForceRelease, Inspect, LeaseChange, LeaseSet, LockManager, LossReason,
     ReadLock, Settings, Shutdown, Stats,
-    testing::{Clock, Draw, Moment, RuntimeClock},
+    env::{Clock, Draw, Moment, RuntimeClock},
 };
 use tokio::time::{Instant, sleep, timeout};
+
+use crate::support::{
+    odd_store::OddStore,
+    virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
+};
 
 async fn granted(locks: &Addr<LockManager>, asked: AcquireAll) -> LeaseSet {
     locks.send(asked).await.unwrap().unwrap()

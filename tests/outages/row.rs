@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use leasehold::testing::history::Conflict;
+use leasehold_testing::history::Conflict;
 
 use crate::{
     load::{Report, micros_of},

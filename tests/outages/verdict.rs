@@ -1,6 +1,6 @@
 //! What must hold after a scenario.
 
-use leasehold::testing::history::{self, Conflict, Held};
+use leasehold_testing::history::{self, Conflict, Held};
 
 use crate::{
     load::{Report, micros_of, name},

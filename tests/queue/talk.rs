@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::testing::{Clock, Moment, SystemClock};
+use leasehold::env::{Clock, Moment, SystemClock};
 use serde::{Deserialize, Serialize};
 
 /// How the lock manager of a process is set up.

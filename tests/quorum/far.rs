@@ -11,12 +11,12 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use leasehold::{
     Acquire, Fence, Inspection, Listing, LockManager, MemoryStore, QuorumOptions, QuorumStore, ResourceName,
     Token,
+    env::{Draw, Random, RuntimeClock},
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
         Store, Walk,
     },
-    testing::{Draw, Random, RuntimeClock},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::{

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Fence, MemoryStore, Owner, QuorumOptions, QuorumStore,
+    env::RuntimeClock,
     store::{Acquired, Acquisition, QuorumNode, Store, Walk},
-    testing::RuntimeClock,
 };
 use tokio::time::sleep;
 

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     MemoryStore, QuorumOptions, QuorumStore, StoreError,
+    env::RuntimeClock,
     store::{QuorumNode, Store},
-    testing::RuntimeClock,
 };
 
 use crate::{nodes::exclusive, support::odd_store::OddStore};

@@ -6,8 +6,8 @@ use actix::Addr;
 use leasehold::{
     Acquire, AcquireAll, AcquireError, LockManager, MemoryStore, QuorumOptions, QuorumStore, Settings,
     StoreError,
+    env::RuntimeClock,
     store::{QuorumNode, Store, Walk},
-    testing::RuntimeClock,
 };
 use tokio::time::sleep;
 

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Fence, MemoryStore, Mode, QuorumOptions, QuorumStore, ResourceName, StoreError,
+    env::{Random, RuntimeClock, SystemRandom},
     rules::AHEAD_AT_MOST,
     store::{Acquired, Acquisition, Hold, QuorumNode, Store, Walk},
-    testing::{Random, RuntimeClock, SystemRandom},
 };
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);

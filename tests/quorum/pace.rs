@@ -11,12 +11,12 @@ use std::{
 use futures_util::future::BoxFuture;
 use leasehold::{
     Fence, Inspection, Listing, MemoryStore, Mode, QuorumOptions, QuorumStore, ResourceName,
+    env::{Clock, Moment, RuntimeClock},
     rules::{AHEAD_AT_MOST, AcquiredFrom, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
         Store, Walk,
     },
-    testing::{Clock, Moment, RuntimeClock},
 };
 use tokio::time::sleep;
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use futures_util::{StreamExt, future::join_all};
 use leasehold::{
     Fence, Inspection, MemoryStore, QuorumStore, ResourceName,
+    env::{Random, SystemRandom},
     store::{
         Acquired, Acquisition, Inbox, Notification, Notifications, QueueTicket, QuorumNode, Released, Store,
         Walk,
     },
-    testing::{Random, SystemRandom},
 };
 use redis::Value;
 use tokio::time::{Instant, timeout};

@@ -5,7 +5,7 @@ use std::{env, process::Stdio, sync::Arc, time::Duration};
 use actix::Addr;
 use leasehold::{
     Acquire, Inspect, LockManager, LossReason, RedisStore, Revoke, Shutdown,
-    testing::{Clock, Moment, SystemClock},
+    env::{Clock, Moment, SystemClock},
 };
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},

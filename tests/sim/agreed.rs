@@ -2,7 +2,8 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use leasehold::{Fence, Mode, Owner, Token, testing::history::conflicting};
+use leasehold::{Fence, Mode, Owner, Token};
+use leasehold_testing::history::conflicting;
 
 use super::{
     history::Wanted,

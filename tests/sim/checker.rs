@@ -5,14 +5,8 @@ use std::{
     time::Duration,
 };
 
-use leasehold::{
-    Fence, Token,
-    store::Acquired,
-    testing::{
-        Moment,
-        history::{self, Believed, Finding},
-    },
-};
+use leasehold::{Fence, Token, env::Moment, store::Acquired};
+use leasehold_testing::history::{self, Believed, Finding};
 
 use super::{
     agreed::Agreed,

@@ -30,7 +30,7 @@ use actix::Addr;
 use futures_util::future::join_all;
 use leasehold::{
     LockManager, ResourceName, Settings, Shutdown, Statistics, Stats,
-    testing::{Clock, RuntimeClock},
+    env::{Clock, RuntimeClock},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::time::sleep;

@@ -5,8 +5,8 @@ use std::{collections::HashMap, time::Duration};
 use leasehold::{
     Fence, Mode, Owner, StoreError, Token,
     store::{Acquired, Grant, HandedOff, Released, Renewed},
-    testing::history::conflicting,
 };
+use leasehold_testing::history::conflicting;
 
 use super::{
     history::Wanted,

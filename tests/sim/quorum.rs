@@ -10,8 +10,8 @@ use std::{
 
 use leasehold::{
     MemoryStore, QuorumOptions, QuorumStore,
+    env::{Clock, Moment},
     store::{QuorumNode, Store},
-    testing::{Clock, Moment},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IteratorRandom};
 use tokio::time::sleep;

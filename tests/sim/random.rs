@@ -7,7 +7,7 @@ use std::sync::{
 
 use leasehold::{
     Token,
-    testing::{Draw, Random},
+    env::{Draw, Random},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 

@@ -7,8 +7,8 @@ use std::{
 
 use leasehold::{
     MemoryStore,
+    env::Clock,
     store::{Store, Walk},
-    testing::Clock,
 };
 
 use super::{

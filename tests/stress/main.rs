@@ -15,7 +15,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use leasehold::{Mode, testing::history};
+use leasehold::Mode;
+use leasehold_testing::history;
 use load::{Crew, Kind, PERMITS, Plan, Report};
 use redis_server::RedisServer;
 

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use leasehold::testing::{Clock, Moment};
+use leasehold::env::{Clock, Moment};
 
 /// Stands still until it is told how much time has passed.
 #[derive(Debug)]

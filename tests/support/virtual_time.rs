@@ -14,8 +14,8 @@ use std::{
 use actix::{Actor, Addr, Context, Handler};
 use leasehold::{
     LeaseChange, LeaseEvent, LockManager, LockManagerBuilder, MemoryStore, ResourceName, Settings, Token,
+    env::{Draw, Random, RuntimeClock},
     store::{Store, Walk},
-    testing::{Draw, Random, RuntimeClock},
 };
 
 /// Runs a test in an actix system whose time is paused.

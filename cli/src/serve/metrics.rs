@@ -1,7 +1,7 @@
 //! `/metrics`: what the manager of this process counts, and what the console sees of the store, for Prometheus.
 
 use actix_web::{Error, HttpRequest, HttpResponse, web::Data};
-use leasehold::web::{Console, Contention};
+use leasehold_console::{Console, Contention};
 use metrics::{Unit, describe_gauge, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 

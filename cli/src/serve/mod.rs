@@ -16,8 +16,9 @@ use actix_web::{
 };
 use leasehold::{
     Config, LockManager,
-    web::{Console, console, health, serve},
+    web::{health, serve},
 };
+use leasehold_console::{Console, console};
 use tracing_subscriber::filter::LevelFilter;
 
 use self::metrics::Metrics;

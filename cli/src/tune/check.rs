@@ -2,10 +2,8 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use leasehold::{
-    ConfigError,
-    tuning::{Report, ServerProfile, Workload, simulate},
-};
+use leasehold::ConfigError;
+use leasehold_tuning::{Report, ServerProfile, Workload, simulate};
 use serde::{Serialize, Serializer, ser::Error as _};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use leasehold::tuning::simulate;
+use leasehold_tuning::simulate;
 
 use super::{
     input::{Changes, Profile, Source},

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use leasehold::tuning::Report;
+use leasehold_tuning::Report;
 
 /// A figure of a report.
 pub(crate) struct Figure {

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use leasehold::tuning::{Report, Served, Spent, Workload};
+use leasehold_tuning::{Report, Served, Spent, Workload};
 
 use super::{
     info::Servers,

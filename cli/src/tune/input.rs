@@ -7,10 +7,8 @@ use std::{
 };
 
 use clap::Args;
-use leasehold::{
-    ConfigError,
-    tuning::{ServerProfile, Workload},
-};
+use leasehold::ConfigError;
+use leasehold_tuning::{ServerProfile, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::Failure;

@@ -2,10 +2,8 @@
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
-use leasehold::{
-    ConfigError,
-    tuning::{Report, Workload, simulate},
-};
+use leasehold::ConfigError;
+use leasehold_tuning::{Report, Workload, simulate};
 use serde_json::{Value, json};
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use leasehold::tuning::{Report, simulate};
+use leasehold_tuning::{Report, simulate};
 
 use super::{
     chart::chart,

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use leasehold::tuning::SlowServer;
+use leasehold_tuning::SlowServer;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -95,7 +95,7 @@ impl Drop for Stopped {
 mod tests {
     use std::{fs, thread::sleep};
 
-    use leasehold::tuning::Workload;
+    use leasehold_tuning::Workload;
 
     use super::*;
     use crate::tune::own_server::OwnServer;

@@ -14,8 +14,8 @@ use actix::{Actor, Context, Handler};
 use leasehold::{
     Shutdown, Stats,
     tuner::{TellChanges, TunerEvent},
-    tuning::{RealPace, Served, Tuned, drive, warm_up},
 };
+use leasehold_tuning::{RealPace, Served, Tuned, drive, warm_up};
 use serde::{Deserialize, Serialize};
 
 use super::input::Source;
@@ -85,7 +85,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         thread::spawn(end_with_the_run);
         let (began, pace) = (Instant::now(), Arc::new(RealPace::start()?));
         let served = drive(&workload, job.process, &locks, pace.clone()).await;
-        let elapsed = leasehold::tuning::Pace::now(&*pace);
+        let elapsed = leasehold_tuning::Pace::now(&*pace);
         let attempts = locks.send(Stats).await?.attempts - before;
         locks.send(Shutdown { drain: Duration::ZERO }).await?;
         let tuned = |(at, event): &(Instant, TunerEvent)| {

@@ -42,7 +42,7 @@ use crate::{
 /// Locks in the memory of one process.
 ///
 /// It serves for trials, for applications of one process, and for tests. It keeps the whole contract of [`Store`], in
-/// virtual time too (cargo feature `testing`), and has faults when it is told to. It is also the model that other stores
+/// virtual time too, and has faults when it is told to. It is also the model that other stores
 /// are compared with.
 ///
 /// A clone is another handle to the same store. Fences grow as long as the machine runs: a store that is started again
@@ -54,8 +54,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// Creates a store that takes its time from `clock`, such as a [`RuntimeClock`](crate::testing::RuntimeClock).
-    #[cfg(feature = "testing")]
+    /// Creates a store that takes its time from `clock`, such as a [`RuntimeClock`](crate::env::RuntimeClock).
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self::with_clock(clock)
     }

@@ -10,7 +10,7 @@ use tokio::{runtime::Builder, task::LocalSet, time::sleep};
 
 use crate::{
     core::Backoff,
-    env::runtime_clock::RuntimeClock,
+    env::RuntimeClock,
     lease::Lease,
     manager::LockManager,
     request::{

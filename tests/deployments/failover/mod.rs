@@ -11,8 +11,8 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Mode, RedisOptions, RedisStore, ResourceName, StoreError,
+    env::{Random, SystemRandom},
     store::{Acquired, Acquisition, Hold, Store},
-    testing::{Random, SystemRandom},
 };
 
 use crate::support::patient;

@@ -7,10 +7,8 @@ use std::{
 };
 
 use actix::Addr;
-use leasehold::{
-    Acquire, AcquireError, Lease, LockManager, Owner, ReadLock, Request, WriteLock,
-    testing::history::{Held, History},
-};
+use leasehold::{Acquire, AcquireError, Lease, LockManager, Owner, ReadLock, Request, WriteLock};
+use leasehold_testing::history::{Held, History};
 use rand::{RngExt, rngs::StdRng};
 use tokio::time::{sleep, timeout};
 

@@ -14,7 +14,7 @@ mod worker;
 
 use std::time::Duration;
 
-use leasehold::testing::{Clock, Moment, SystemClock};
+use leasehold::env::{Clock, Moment, SystemClock};
 
 pub(crate) use self::{
     crew::{Crew, work_if_asked},

@@ -2,13 +2,8 @@
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
-use leasehold::{
-    LossReason,
-    testing::{
-        Moment,
-        history::{self, Held},
-    },
-};
+use leasehold::{LossReason, env::Moment};
+use leasehold_testing::history::{self, Held};
 use serde::{Deserialize, Serialize};
 
 /// What a process reports at its end.

@@ -14,7 +14,8 @@ use std::{
 };
 
 use actix::Addr;
-use leasehold::{Config, LockManager, LossReason, Shutdown, Statistics, Stats, testing::history::History};
+use leasehold::{Config, LockManager, LossReason, Shutdown, Statistics, Stats};
+use leasehold_testing::history::History;
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 

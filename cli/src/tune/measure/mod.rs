@@ -4,11 +4,8 @@ mod work;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use leasehold::{
-    Acquire, Config,
-    store::Store,
-    tuning::{Pace, RealPace, ServerProfile, warm_up},
-};
+use leasehold::{Acquire, Config, store::Store};
+use leasehold_tuning::{Pace, RealPace, ServerProfile, warm_up};
 
 use self::work::Work;
 use super::{

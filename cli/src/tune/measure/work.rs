@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use futures_util::{StreamExt, future::join_all};
 use leasehold::{
     Mode, ResourceName, StoreError,
+    env::{Random, SystemRandom},
     store::{Acquired, Acquisition, Hold, Inbox, Notification, QueueTicket, Store},
-    testing::{Random, SystemRandom},
-    tuning::ServerProfile,
 };
+use leasehold_tuning::ServerProfile;
 use tokio::time::{sleep, timeout};
 
 use super::{BETWEEN, Samples};

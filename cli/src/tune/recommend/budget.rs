@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use leasehold::tuning::{ServerProfile, Workload, simulate};
+use leasehold_tuning::{ServerProfile, Workload, simulate};
 
 use crate::Failure;
 

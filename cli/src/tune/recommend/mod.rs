@@ -7,7 +7,7 @@ mod watch;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use leasehold::tuning::{Goal, Limit, Search, recommend};
+use leasehold_tuning::{Goal, Limit, Search, recommend};
 
 use self::{
     budget::Budget,

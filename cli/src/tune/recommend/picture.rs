@@ -1,6 +1,6 @@
 //! The front of what cannot be had together, as a picture and for a terminal: success over the longest waits.
 
-use leasehold::tuning::{Prediction, Recommendation};
+use leasehold_tuning::{Prediction, Recommendation};
 
 use super::super::{
     figures::time,
@@ -87,7 +87,7 @@ pub(super) fn svg(workload: &str, found: &Recommendation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use leasehold::tuning::{Goal, Search, ServerProfile, Workload, recommend};
+    use leasehold_tuning::{Goal, Search, ServerProfile, Workload, recommend};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! A recommendation as text: the fragment, tables, and a picture.
 
-use leasehold::tuning::{Goal, Prediction, Recommendation};
+use leasehold_tuning::{Goal, Prediction, Recommendation};
 
 use super::{
     super::figures::{aligned, time},

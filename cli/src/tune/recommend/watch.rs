@@ -13,7 +13,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use leasehold::tuning::Progress;
+use leasehold_tuning::Progress;
 
 use super::super::figures::time;
 use crate::Failure;

@@ -1,6 +1,5 @@
 //! `leasehold tune shifting`: the tuner against fixed settings under a load that shifts, on real servers.
 
-mod load;
 mod table;
 
 use std::{
@@ -15,12 +14,12 @@ use std::{
     thread,
 };
 
-use leasehold::tuning::{Served, Workload};
-
-use self::{
-    load::{Load, Outcome, SEED, Setting},
-    table::{Tried, table},
+use leasehold_tuning::{
+    Served, Workload,
+    shifting::{Load, Outcome, SEED, Setting},
 };
+
+use self::table::{Tried, table};
 use super::{fleet::Run, input::Source, own_server::OwnServer};
 use crate::{Failure, print};
 

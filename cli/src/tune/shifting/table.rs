@@ -1,8 +1,8 @@
 //! The table of the settings that were tried, best first.
 
+use leasehold_tuning::shifting::{Load, Outcome};
 use serde::Serialize;
 
-use super::load::{Load, Outcome};
 use crate::tune::figures::Spread;
 
 /// Said instead of a comparison.

@@ -1,0 +1,275 @@
+//! The answers to what the pages and the API ask: from the manager, the observer and the store.
+
+use std::{collections::BTreeSet, time::SystemTime};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use leasehold::{
+    Fence, Inspect, InspectError, Inspection, InvalidValue, Leases, List, Listing, ResourceName, SetTuning,
+    Stats, StoreError,
+    schedule::{Control, Outcome, Run, Status},
+    text::one_line,
+};
+use serde::Deserialize;
+
+use super::{
+    failure::Failure,
+    model::{
+        ElectionView, HolderView, ManagersView, OwnLeaseView, Page, ResourceView, Row, RunView, ScheduleView,
+        SchedulesView, SettingsView, TuningView, UnknownView, WaiterView, is_held, is_holding, millis, role,
+        shown, stamp, waiting,
+    },
+    observe::{Elections, Processes, Timeline, TunerSaid, is_of_one},
+    recommendation,
+    shared::{Shared, ask},
+};
+
+/// The largest number of resources of one page, and of elections and schedules.
+const MOST: usize = 200;
+/// The number of resources of one page if nothing is said.
+const A_PAGE: usize = 50;
+/// The number of questions of one page that are under way at once.
+const AT_ONCE: usize = 16;
+/// The largest number of holders and of waiters of one resource.
+const PARTIES: usize = 100;
+
+/// The query of a list of resources. Names are written as the console shows them.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Filter {
+    pub(crate) prefix: String,
+    pub(crate) after: String,
+    /// True for all resources that are not free, and not only those that somebody waits for.
+    pub(crate) all: bool,
+    pub(crate) limit: Option<usize>,
+}
+
+/// The query about one name.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+}
+
+/// The query about several names: those that are known, and one more.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Also {
+    pub(crate) name: String,
+}
+
+/// Returns the name that somebody has typed: as the console shows it, else as it is.
+pub(crate) fn named(text: &str) -> Result<ResourceName, InvalidValue> {
+    ResourceName::decode(text).or_else(|_| ResourceName::new(text))
+}
+
+async fn inspect(shared: &Shared, name: &ResourceName) -> Result<Inspection, Failure> {
+    inspect_one_of(shared, name).await?.map_err(|error| Failure::of(&error))
+}
+
+/// Inspects one of many resources. The inner error says something of this one alone, and must not hide the others.
+async fn inspect_one_of(
+    shared: &Shared,
+    name: &ResourceName,
+) -> Result<Result<Inspection, InspectError>, Failure> {
+    let question = Inspect::new(name.as_bytes()).limit(PARTIES);
+    match ask(&shared.locks, question).await? {
+        Err(error) if !is_of_one(&error) => Err(Failure::of(&error)),
+        told => Ok(told),
+    }
+}
+
+/// Returns the number of waiters, if the store knows it: who does not keep queues shows that only by what is held.
+fn waiting_at(shared: &Shared, inspection: &Inspection) -> Option<u64> {
+    if shared.watch().without_queues { None } else { waiting(inspection) }
+}
+
+/// Returns a page of resources, by a walk that ended at most a second ago.
+pub(crate) async fn page(shared: &Shared, filter: &Filter) -> Result<Page, Failure> {
+    let limit = filter.limit.unwrap_or(A_PAGE);
+    if !(1..=MOST).contains(&limit) {
+        return Err(InvalidValue::new("limit", limit, format!("1 to {MOST}")).into());
+    }
+    let bytes = |text: &str| match text {
+        "" => Ok(Vec::new()),
+        text => named(text).map(|name| name.as_bytes().to_vec()),
+    };
+    let list = List::new(bytes(&filter.prefix)?).after(bytes(&filter.after)?).limit(limit);
+    let list = if filter.all { list } else { list.waited_for() };
+    let console = shared.watch();
+    let question = format!("{:?}", (&filter.prefix, &filter.after, filter.all, limit));
+    let page = shared.pages.answer(question, console.revision, walk(shared, list)).await?;
+    Ok(Page { console, ..page })
+}
+
+async fn walk(shared: &Shared, list: List) -> Result<Page, Failure> {
+    let listing = ask(&shared.locks, list).await?.map_err(|error| Failure::of(&error))?;
+    let Listing { resources: names, complete, cut_short, walked, .. } = listing;
+    // A page behind one that was cut short would miss the names that the walk has not come to.
+    let next = names.last().filter(|_| !complete && !cut_short).map(ResourceName::encoded);
+    let row = async |name| {
+        Ok::<_, Failure>(match inspect_one_of(shared, &name).await? {
+            Ok(inspection) => Row::of(&name, &inspection),
+            Err(error) => Row::unknown(&name, &error),
+        })
+    };
+    let resources = stream::iter(names.into_iter().map(row)).buffered(AT_ONCE).try_collect().await?;
+    Ok(Page { resources, next, complete, cut_short, walked, console: shared.watch() })
+}
+
+/// Returns one resource.
+pub(crate) async fn resource(shared: &Shared, name: &str) -> Result<ResourceView, Failure> {
+    let name = named(name)?;
+    // First: the observer takes an interest in what there is an answer about.
+    let inspection = inspect(shared, &name).await?;
+    let timeline = ask(&shared.observer, Timeline(name.clone())).await?;
+    let (held, waiting) = (is_held(&inspection), waiting_at(shared, &inspection));
+    let Inspection { holders, total, waiters, .. } = inspection;
+    Ok(ResourceView {
+        name: name.encoded(),
+        held,
+        total,
+        waiting,
+        holders: holders.iter().map(HolderView::of).collect(),
+        waiters: WaiterView::all(&waiters),
+        timeline,
+        changes: shared.changes.of(&name),
+    })
+}
+
+/// Returns the manager of this process, and what is known of others.
+pub(crate) async fn managers(shared: &Shared) -> Result<ManagersView, Failure> {
+    let leases = ask(&shared.locks, Leases::new()).await?.map_err(|error| Failure::of(&error))?;
+    Ok(ManagersView {
+        statistics: ask(&shared.locks, Stats).await?,
+        held: OwnLeaseView::all(&leases),
+        held_in_all: leases.held_in_all,
+        waiting_in_all: leases.waiting_in_all,
+        processes: ask(&shared.observer, Processes).await?,
+    })
+}
+
+/// Returns the elections that are known: by the application, by what holders tell, and this one.
+pub(crate) async fn elections(shared: &Shared, also: &Also) -> Result<Vec<ElectionView>, Failure> {
+    let met = ask(&shared.observer, Elections).await?;
+    let mut names: BTreeSet<ResourceName> = shared.elections.iter().cloned().chain(met).collect();
+    if !also.name.is_empty() {
+        names.insert(named(&also.name)?);
+    }
+    let view = async |name: ResourceName| {
+        Ok::<_, Failure>(match inspect_one_of(shared, &name).await? {
+            Ok(seen) => ElectionView {
+                name: name.encoded(),
+                role: role(&seen),
+                leader: seen.holders.iter().find(|holder| is_holding(holder)).map(HolderView::of),
+                waiting: waiting_at(shared, &seen),
+                candidates: WaiterView::all(&seen.waiters),
+                trouble: None,
+            },
+            Err(error) => ElectionView::unknown(&name, &error),
+        })
+    };
+    let question = format!("{names:?}");
+    let views = stream::iter(names.into_iter().take(MOST).map(view)).buffered(AT_ONCE).try_collect();
+    shared.election_views.answer(question, shared.watch().revision, views).await
+}
+
+/// Returns the schedules of the store, and this one.
+pub(crate) async fn schedules(shared: &Shared, also: &Also) -> Result<SchedulesView, Failure> {
+    let also = match also.name.as_str() {
+        "" => None,
+        name => Some(named(name)?),
+    };
+    let question = format!("{also:?}");
+    let views = all_schedules(shared, also);
+    shared.schedule_views.answer(question, shared.watch().revision, views).await
+}
+
+async fn all_schedules(shared: &Shared, also: Option<ResourceName>) -> Result<SchedulesView, Failure> {
+    let listing = ask(&shared.locks, List::new("").schedules().limit(MOST)).await?;
+    let (listed, unlisted) = match listing {
+        Ok(listing) if listing.complete => (listing.resources, None),
+        Ok(listing) => (listing.resources, Some("the walk did not come to all names".to_owned())),
+        Err(InspectError::Store(error @ StoreError::Unsupported { .. })) => {
+            (Vec::new(), Some(one_line(&error)))
+        }
+        Err(error) => return Err(Failure::of(&error)),
+    };
+    let mut names: BTreeSet<ResourceName> = listed.into_iter().collect();
+    names.extend(shared.schedules.iter().cloned().chain(also));
+    let view = async |name: ResourceName| {
+        let trouble = |error: &StoreError| UnknownView { name: name.encoded(), trouble: one_line(error) };
+        match one_schedule(shared, &name).await {
+            Err(error @ (StoreError::Denied { .. } | StoreError::Corrupt { .. })) => Ok(Err(trouble(&error))),
+            told => told.map(Ok).map_err(|error| Failure::of(&error)),
+        }
+    };
+    let views: Vec<_> = stream::iter(names.into_iter().map(view)).buffered(AT_ONCE).try_collect().await?;
+    let (mut schedules, mut unknown) = (Vec::new(), Vec::new());
+    for view in views {
+        match view {
+            Ok(known) => schedules.extend(known),
+            Err(trouble) => unknown.push(trouble),
+        }
+    }
+    Ok(SchedulesView { schedules, unlisted, unknown })
+}
+
+async fn one_schedule(shared: &Shared, name: &ResourceName) -> Result<Option<ScheduleView>, StoreError> {
+    let found = match Control::find(&shared.locks, name).await {
+        // The page says so once, and not for each name.
+        Err(StoreError::Unsupported { .. }) => return Ok(None),
+        found => found?,
+    };
+    let Some(found) = found else { return Ok(None) };
+    Ok(found.status().await?.map(|status| schedule(name, &status)))
+}
+
+fn schedule(name: &ResourceName, status: &Status) -> ScheduleView {
+    let ago = |time: SystemTime| status.now.duration_since(time).ok().map(millis);
+    let run = |run: &Run| RunView {
+        number: run.tick.number,
+        asked: run.tick.asked,
+        scheduled_for: stamp(run.tick.scheduled_for),
+        started_at: stamp(run.started_at),
+        fence: run.tick.fence.map(Fence::get),
+        started_ms_ago: ago(run.started_at),
+        took_ms: run.ended.as_ref().map(|(took, _)| millis(*took)),
+        outcome: run.ended.as_ref().map(|(_, outcome)| match outcome {
+            Outcome::Done => "done",
+            Outcome::Failed(_) => "failed",
+            Outcome::Panicked(_) => "panicked",
+            Outcome::TimedOut => "timed_out",
+            Outcome::Stopped => "stopped",
+            _ => "unknown",
+        }),
+        message: match run.ended.as_ref().map(|(_, outcome)| outcome) {
+            Some(Outcome::Failed(message) | Outcome::Panicked(message)) => Some(shown(message, 200)),
+            _ => None,
+        },
+    };
+    ScheduleView {
+        name: name.encoded(),
+        paused: status.paused,
+        asked_at: status.asked.map(stamp),
+        runs: status.runs,
+        last_tick_ms_ago: ago(status.last),
+        last_tick: stamp(status.last),
+        history: status.history.iter().map(run).collect(),
+    }
+}
+
+/// Returns the settings of this manager that may change, and what a tuner said.
+pub(crate) async fn tuning(shared: &Shared) -> Result<TuningView, Failure> {
+    let statistics = ask(&shared.locks, Stats).await?;
+    let recommendation = match shared.recommendation.clone() {
+        Some(file) => Some(recommendation::read(file).await),
+        None => None,
+    };
+    Ok(TuningView {
+        settings: SettingsView::of(&ask(&shared.locks, SetTuning::default()).await??),
+        last_minute: statistics.last_minute,
+        last_hour: statistics.last_hour,
+        tuner: ask(&shared.observer, TunerSaid).await?,
+        recommendation,
+    })
+}

@@ -1,0 +1,46 @@
+//! The facts about stores, each a function of its name.
+
+mod batches;
+mod dead;
+mod ends;
+mod exclusive;
+mod fences;
+mod hand_over;
+mod heads;
+mod inspection;
+mod leaving;
+mod names;
+mod next;
+mod notices;
+mod overtaking;
+mod passing;
+mod permits;
+mod queue;
+mod reentry;
+mod registers;
+mod shared;
+mod textbook;
+mod together;
+mod waiters;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use leasehold::{
+    Fence, HolderState, Inspection, Mode, ResourceName, StoreError, TokenPrefix,
+    env::{Random, SystemRandom},
+    store::{
+        Acquired, Acquisition, Grant, HandedOff, Inbox, Names, Notification, Refusal, Released, Renewed, Walk,
+    },
+};
+
+use super::{
+    ears::{Heard, next, next_of_waiters, subscribed, unheard},
+    scene::{Scene, TICKET_TTL, TTL, WINDOW, assert_about, elsewhere, owned, secs, tokens},
+    unique,
+};
+
+pub use self::{
+    batches::*, dead::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
+    names::*, next::*, notices::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, registers::*,
+    shared::*, textbook::*, together::*, waiters::*,
+};

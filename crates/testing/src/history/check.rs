@@ -1,0 +1,104 @@
+//! The check of a history: conflicts, fences in disorder, losses that were told late.
+
+use std::collections::BTreeMap;
+
+use leasehold::{ResourceName, env::Moment, rules::guard_band};
+
+use super::{Believed, Finding, Held, Resource};
+
+/// A lease that was valid at the same time as others that it conflicts with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// The moment of its grant.
+    pub from: Moment,
+    /// The moment at which it, or the last of the others, was over.
+    pub until: Moment,
+    /// The leases, in words.
+    pub what: String,
+}
+
+/// Returns every grant of a lease at whose moment a conflicting one was valid.
+pub fn conflicts<'a>(held: impl IntoIterator<Item = &'a Held>) -> Vec<Conflict> {
+    let conflict = |(lease, finding, all): (&Held, _, &[&Held])| match finding {
+        // One that ended in the moment in which it began was never valid.
+        Finding::Beside(others) if lease.ended() > lease.granted => {
+            let others: Vec<_> = others.into_iter().map(|other: usize| all[other]).collect();
+            let last = others.iter().map(|other| other.ended()).max();
+            let until = last.map_or(lease.ended(), |last| last.min(lease.ended()));
+            let what = format!("valid at once: {lease:?} and {others:?}");
+            Some(Conflict { from: lease.granted, until, what })
+        }
+        _ => None,
+    };
+    replay(held, conflict)
+}
+
+/// Returns every grant whose fence is wrong, in words: not larger than one that was known before it was asked for, or,
+/// for a re-entry, another than that of the hold that was entered.
+pub fn fences<'a>(held: impl IntoIterator<Item = &'a Held>) -> Vec<String> {
+    let wrong = |(lease, finding, _): (&Held, _, &[&Held])| match finding {
+        Finding::Beside(_) => None,
+        Finding::OtherFence(other) => Some(format!("re-entered a hold with {other:?}: {lease:?}")),
+        Finding::NotLarger(floor) => Some(format!("{floor:?} was granted before {lease:?} was asked for")),
+    };
+    replay(held, wrong)
+}
+
+/// Returns the leases whose holders were told of their loss after the validity was over.
+///
+/// `stalls` are the times in which the process of the holders had no turn on a processor, from when until when. Nobody can
+/// be told then, and that time is not counted.
+pub fn told_late<'a>(held: impl IntoIterator<Item = &'a Held>, stalls: &[(Moment, Moment)]) -> Vec<&'a Held> {
+    let is_late = |held: &&Held| {
+        // For how long nobody had a turn since the holder was to be told.
+        let stalled =
+            stalls.iter().map(|&(from, until)| until.min(held.stopped).remaining(from.max(held.valid_until)));
+        // The validity that is told ends early, by the time that a timer may be late.
+        let last = held.valid_until + guard_band(held.ttl) + stalled.sum();
+        held.lost.is_some() && held.stopped > last
+    };
+    held.into_iter().filter(is_late).collect()
+}
+
+/// Replays the grants of each resource in their order, and returns what is `found` in their findings.
+fn replay<'a, T>(
+    held: impl IntoIterator<Item = &'a Held>,
+    found: impl Fn((&Held, Finding<usize>, &[&Held])) -> Option<T>,
+) -> Vec<T> {
+    let mut resources: BTreeMap<&ResourceName, Vec<&Held>> = BTreeMap::new();
+    for held in held {
+        resources.entry(&held.resource).or_default().push(held);
+    }
+    let findings = resources.values().flat_map(|all| {
+        of_one(all).into_iter().filter_map(|(number, finding)| found((all[number], finding, all)))
+    });
+    findings.collect()
+}
+
+/// Returns the findings of one resource, each with the number of its lease.
+fn of_one(held: &[&Held]) -> Vec<(usize, Finding<usize>)> {
+    let asked = held.iter().enumerate().map(|(number, held)| (held.asked, false, number));
+    let granted = held.iter().enumerate().map(|(number, held)| (held.granted, true, number));
+    let mut events: Vec<_> = asked.chain(granted).collect();
+    // At one moment a question comes before a grant: it may have been the first.
+    events.sort_unstable();
+    let (mut resource, mut floors, mut found) = (Resource::default(), vec![None; held.len()], Vec::new());
+    for (now, is_grant, number) in events {
+        if !is_grant {
+            floors[number] = resource.largest();
+            continue;
+        }
+        let lease = held[number];
+        let believed = Believed {
+            id: number,
+            mode: lease.mode,
+            owner: lease.owner.clone(),
+            fence: lease.fence,
+            until: Some(lease.ended()),
+        };
+        let findings = resource.granted(believed, lease.reentered, floors[number], now);
+        found.extend(findings.into_iter().map(|finding| (number, finding)));
+    }
+    found
+}
