@@ -183,6 +183,10 @@ mod observability {}
 #[doc = include_str!("../docs/fences.md")]
 mod fences {}
 
+#[cfg(all(doctest, feature = "doctor"))]
+#[doc = include_str!("../docs/console.md")]
+mod console_page {}
+
 #[cfg(doctest)]
 #[doc = include_str!("../docs/revoke.md")]
 mod revoke_page {}

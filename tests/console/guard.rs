@@ -155,8 +155,10 @@ fn a_page_of_another_site_cannot_let_the_store_work() {
 
 /// The paths of all routes, as the sources of the console name them.
 fn routes() -> Vec<&'static str> {
-    let sources =
-        [include_str!("../../src/web/console/pages/mod.rs"), include_str!("../../src/web/console/api.rs")];
+    let sources = [
+        include_str!("../../crates/console/src/pages/mod.rs"),
+        include_str!("../../crates/console/src/api.rs"),
+    ];
     let named = |source: &'static str| source.split("\"/").skip(1).filter_map(|rest| rest.split('"').next());
     let mut routes: Vec<_> = sources.into_iter().flat_map(named).collect();
     routes.sort_unstable();

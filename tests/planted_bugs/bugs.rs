@@ -2,16 +2,16 @@
 
 use Finder::{OneStore, Quorum, Test};
 
-use crate::programs::UNIT_TESTS;
+use crate::programs::{SIMULATIONS_OF_TUNERS, UNIT_TESTS};
 
 /// The tests that simulate worlds.
 pub(crate) const ONE_STORE: &str = "every_seed_keeps_every_promise";
 pub(crate) const QUORUM: &str = "every_seed_of_a_quorum_keeps_every_promise";
 
 /// The simulations of loads that a tuner answers.
-const SHIFTING: &str = "tuning::model::shifting::a_tuner_follows_a_load_that_shifts_and_does_not_oscillate";
-const POLLED: &str = "tuning::model::adapting::a_server_that_is_loaded_is_polled_less_until_it_is_idle_again";
-const IN_VAIN: &str = "tuning::model::adapting::waits_become_shorter_while_most_are_in_vain_and_longer_again";
+const SHIFTING: &str = "model::shifting::a_tuner_follows_a_load_that_shifts_and_does_not_oscillate";
+const POLLED: &str = "model::adapting::a_server_that_is_loaded_is_polled_less_until_it_is_idle_again";
+const IN_VAIN: &str = "model::adapting::waits_become_shorter_while_most_are_in_vain_and_longer_again";
 
 /// A bug.
 pub(crate) struct Bug {
@@ -185,16 +185,16 @@ pub(crate) const BUGS: &[Bug] = &[
         Test(UNIT_TESTS, "core::acquisition::tests::release::what_was_shared_is_not_handed_off"),
     ),
     // The tuner.
-    bug("a queue that comes and goes is bounded as one that stays", Test(UNIT_TESTS, SHIFTING)),
-    bug("a queue that stays is not shed", Test(UNIT_TESTS, SHIFTING)),
-    bug("a queue stays bounded when the load has gone", Test(UNIT_TESTS, SHIFTING)),
+    bug("a queue that comes and goes is bounded as one that stays", Test(SIMULATIONS_OF_TUNERS, SHIFTING)),
+    bug("a queue that stays is not shed", Test(SIMULATIONS_OF_TUNERS, SHIFTING)),
+    bug("a queue stays bounded when the load has gone", Test(SIMULATIONS_OF_TUNERS, SHIFTING)),
     bug(
         "a tuner changes its mind in each window",
         Test(UNIT_TESTS, "tuner::tests::trial::a_setting_rests_after_a_change_whatever_the_figures_do"),
     ),
-    bug("a loaded server is polled as before", Test(UNIT_TESTS, POLLED)),
-    bug("pauses stay long when the server is idle", Test(UNIT_TESTS, POLLED)),
-    bug("waits in vain stay as long", Test(UNIT_TESTS, IN_VAIN)),
+    bug("a loaded server is polled as before", Test(SIMULATIONS_OF_TUNERS, POLLED)),
+    bug("pauses stay long when the server is idle", Test(SIMULATIONS_OF_TUNERS, POLLED)),
+    bug("waits in vain stay as long", Test(SIMULATIONS_OF_TUNERS, IN_VAIN)),
     bug(
         "a wait that was shortened stays short",
         Test(

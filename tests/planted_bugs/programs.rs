@@ -15,6 +15,9 @@ const TESTS: [&str; 4] = ["simulation", "manager", "quorum", "election"];
 /// The program of the library's unit tests.
 pub(crate) const UNIT_TESTS: &str = "leasehold";
 
+/// The program of the simulations of tuners.
+pub(crate) const SIMULATIONS_OF_TUNERS: &str = "leasehold_tuning";
+
 /// The programs, by their names.
 pub(crate) struct Programs(BTreeMap<&'static str, PathBuf>);
 
@@ -38,7 +41,7 @@ impl Programs {
         let output = cargo
             .args(["test", "--offline", "--no-run", "--message-format", "json", "--lib"])
             // The simulations of tuners are part of it.
-            .args(["--features", "tuning"])
+            .args(["--package", "leasehold", "--package", "leasehold-tuning"])
             // Most bugs show themselves soon: to optimise would take longer than it saves.
             .args(["--config", "profile.test.package.leasehold.opt-level=0"])
             .args(TESTS.iter().flat_map(|test| ["--test", test]))
@@ -52,7 +55,7 @@ impl Programs {
         assert!(output.status.success(), "it does not compile with the points for bugs:\n{messages}{errors}");
         let built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let programs = built.filter_map(|message| {
-            let mut names = TESTS.into_iter().chain([UNIT_TESTS]);
+            let mut names = TESTS.into_iter().chain([UNIT_TESTS, SIMULATIONS_OF_TUNERS]);
             let name = names.find(|name| message["target"]["name"] == *name)?;
             Some((name, PathBuf::from(message["executable"].as_str()?)))
         });

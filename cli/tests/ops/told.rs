@@ -64,7 +64,7 @@ fn an_unknown_command_or_option_is_told_in_one_line_with_what_may_be_meant() {
 #[test]
 fn the_version_names_stores_and_features() {
     let version = Ran::of(command(&["--version"]).output().unwrap());
-    version.shows(0, &[env!("CARGO_PKG_VERSION"), "redis+sentinel", "layouts", "plain", "tls", "tuning"]);
+    version.shows(0, &[env!("CARGO_PKG_VERSION"), "redis+sentinel", "layouts", "plain", "tls", "metrics"]);
     let short = Ran::of(command(&["-V"]).output().unwrap());
     assert_eq!(short.out, format!("leasehold {}\n", env!("CARGO_PKG_VERSION")));
 }

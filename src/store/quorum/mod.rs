@@ -97,8 +97,7 @@ use crate::{
 pub struct QuorumStore(Arc<Core>);
 
 impl QuorumStore {
-    /// Creates a store on these nodes, each with the name that errors use for it. Nothing is sent. To name the type of a
-    /// node takes the feature `custom-store`.
+    /// Creates a store on these nodes, each with the name that errors use for it. Nothing is sent.
     ///
     /// # Errors
     /// [`InvalidValue`] when there are fewer than two nodes, two nodes have the same name, or an option is out of its
