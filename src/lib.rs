@@ -43,7 +43,7 @@
 //! | a store of your own | [`store`] |
 //! | a page for the browser: who holds, who waits | the package `leasehold-console` |
 //! | to predict how settings behave | the package `leasehold-tuning` |
-//! | tests without a server, in virtual time | [`env`], and the package `leasehold-testing` |
+//! | tests without a server, in virtual time | [`mod@env`], and the package `leasehold-testing` |
 //!
 //! # Promises
 //! Two conflicting leases of one resource are never valid at the same time, as long as the store keeps what it acknowledged

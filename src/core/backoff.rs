@@ -93,12 +93,12 @@ impl Backoff {
         self.max
     }
 
-    /// Returns the factor from one pause to the next.
+    /// Returns the factor from one pause to the next, which [`multiplier`](Self::multiplier) sets.
     pub const fn factor(&self) -> f64 {
         self.multiplier
     }
 
-    /// Returns the jitter of the pauses.
+    /// Returns the jitter of the pauses, which [`jitter`](Self::jitter) sets.
     pub const fn jitter_of_pauses(&self) -> Jitter {
         self.jitter
     }

@@ -42,6 +42,9 @@ pub(crate) fn without_addresses(text: &str) -> String {
 }
 
 /// Refuses a duration outside of its bounds.
+///
+/// # Errors
+/// [`InvalidValue`], which names the field, the value and both bounds.
 pub fn in_range(field: &str, value: Duration, least: Duration, most: Duration) -> Result<(), InvalidValue> {
     if (least..=most).contains(&value) {
         return Ok(());

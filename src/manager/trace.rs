@@ -31,7 +31,8 @@ pub struct Traced {
     pub class: Option<Arc<str>>,
     /// The longest wait, if the request did not leave it to the settings.
     pub wait: Option<Duration>,
-    /// The time until its answer, and its outcome; `None` if it still waits when the recording ends.
+    /// The time until its answer, and its outcome (`granted`, `held`, `gone` for a caller that went away, or the kind of an
+    /// error); `None` if it still waits when the recording ends.
     pub answer: Option<(Duration, &'static str)>,
     /// The time for which its lease was held.
     pub hold: Option<Duration>,

@@ -9,6 +9,9 @@ use toml::Value;
 use crate::core::{Backoff, Jitter};
 
 /// Reads a duration with its unit. The error says how to write one, which that of `humantime_serde` does not.
+///
+/// # Errors
+/// The value is not a string such as `30s` or `1h 30m`.
 pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let parsed: Result<Serde<Duration>, _> = value.try_into();
@@ -17,7 +20,10 @@ pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, 
     })
 }
 
-/// Reads a duration that may be left out.
+/// Reads a duration that may be left out: for a field with `#[serde(default)]`.
+///
+/// # Errors
+/// Those of [`duration`].
 pub fn given_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     duration(deserializer).map(Some)
 }

@@ -1,6 +1,6 @@
 //! The store of locks, and the contract that every implementation keeps.
 //!
-//! A plain application names nothing of it. The rest is for a store of your own.
+//! An application names [`Store`] at most. All else here is for a store of your own.
 //!
 //! **Invariant:** nothing in this folder knows an actor. A store decides who holds what. It does not wait, does not renew
 //! by itself, and does not remember callers.

@@ -14,7 +14,7 @@ use crate::{
     with_lock::WithLockError,
 };
 
-/// An error that a client can be told about.
+/// An error that a client can be told about. It is implemented for all errors of this library, to be called.
 pub trait AsProblem {
     /// Returns what the client is told.
     fn problem(&self) -> Problem;

@@ -31,7 +31,7 @@ impl Problem {
         self.status
     }
 
-    /// Returns the kind, such as `held`: the second column of the [table](crate::web#errors-as-responses).
+    /// Returns the kind, such as `held`: the third column of the [table](crate::web#errors-as-responses).
     pub const fn kind(&self) -> &'static str {
         self.kind
     }

@@ -40,7 +40,7 @@ impl Programs {
         }
         let output = cargo
             .args(["test", "--offline", "--no-run", "--message-format", "json", "--lib"])
-            // The simulations of tuners are part of it.
+            // The simulations of tuners are a package of their own.
             .args(["--package", "leasehold", "--package", "leasehold-tuning"])
             // Most bugs show themselves soon: to optimise would take longer than it saves.
             .args(["--config", "profile.test.package.leasehold.opt-level=0"])

@@ -1,11 +1,12 @@
 //! The console: pages for the browser, an API in JSON and a stream of events about the locks of a store.
 //!
 //! # Layout
-//! [`observe`] is the actor that looks at the store once a second, with a history of bounded size. [`model`] has the views as
-//! plain values, which are also the bodies of the API, and [`read`] fills them, that of a [`recommendation`] from a file; [`recent`] keeps the walks of many pages few. [`pages`] shows them as HTML, [`api`] as JSON,
-//! and [`events`] tells that something has changed. [`admission`] is the way in, [`guard`] says who may read and change, and
-//! [`changes`] makes changes and writes the audit. [`shared`] is what the workers of a server share. **Invariant:** nothing is
+//! `observe` is the actor that looks at the store once a second, with a history of bounded size. `model` has the views as
+//! plain values, which are also the bodies of the API, and `read` fills them, that of a `recommendation` from a file; `recent` keeps the walks of many pages few. `pages` shows them as HTML, `api` as JSON,
+//! and `events` tells that something has changed. `admission` is the way in, `guard` says who may read and change, and
+//! `changes` makes changes and writes the audit. `shared` is what the workers of a server share. **Invariant:** nothing is
 //! changed without a `Change`, which only the guard makes.
+#![doc(test(attr(deny(warnings))))]
 
 mod admission;
 mod api;

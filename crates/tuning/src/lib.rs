@@ -28,6 +28,7 @@
 //!
 //! **Invariant:** callers are the same code in a simulation and on a server, so that the two differ in the store and in the
 //! time alone.
+#![doc(test(attr(deny(warnings))))]
 
 mod chance;
 mod drive;

@@ -188,7 +188,7 @@ pub(crate) fn kind(mode: Mode) -> &'static str {
     match mode {
         Mode::Exclusive => "exclusive",
         Mode::Shared => "shared",
-        // Permits, and whatever else takes a part of a resource.
-        _ => "permits",
+        Mode::Permits { .. } => "permits",
+        _ => "unknown",
     }
 }

@@ -4,7 +4,7 @@
 ///
 /// `leasehold_testing::acceptance!(mine: MyWorld);` makes a module `mine` with all of them but those of `several` and `textbook`.
 /// `leasehold_testing::acceptance!(mine: MyWorld, exclusive, shared);` chooses groups. There is an example
-/// [with the suite](crate::acceptance).
+/// [with the suite](mod@crate::acceptance).
 ///
 /// # Groups
 /// * For every store: `exclusive`, `reentry`, `shared`, `ends`, `inspection`, `names`, `batches`.

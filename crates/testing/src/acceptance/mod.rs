@@ -1,6 +1,6 @@
 //! The acceptance suite for stores: the contract of a [`Store`], fact by fact.
 //!
-//! A store under test is a [`World`]. One line gives it a test for each fact; [`acceptance!`](crate::acceptance) says how
+//! A store under test is a [`World`]. One line gives it a test for each fact; [`acceptance!`](crate::acceptance!) says how
 //! to choose some of them.
 //!
 //! ```
