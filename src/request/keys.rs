@@ -23,7 +23,7 @@ pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, 
 /// Reads a duration that may be left out: for a field with `#[serde(default)]`.
 ///
 /// # Errors
-/// Those of [`duration`].
+/// The same as [`duration`].
 pub fn given_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     duration(deserializer).map(Some)
 }

@@ -62,7 +62,7 @@ pub(crate) fn broken_rules(files: &[File]) -> Vec<String> {
     broken
 }
 
-/// What is wrong with files of the packages over the library, which need no layers: the compiler keeps them apart.
+/// Returns the faults of files in the packages over the library. They have no layers: the compiler keeps them apart.
 pub(crate) fn badly_kept(files: &[File]) -> Vec<String> {
     let broken = |(path, text): &File| {
         let found = Paths::of(text);

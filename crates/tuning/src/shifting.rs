@@ -4,6 +4,8 @@
 
 use std::{fmt::Write as _, time::Duration};
 
+use crate::chance::Chance;
+
 /// The names of the phases, and the seconds at which they begin and end. All the time jobs come in bursts, which take 1.2 s to
 /// serve. In the sale customers come as well, 20 times as many as can be served. In the last phase each hand-over takes half
 /// as long as a lock is held.
@@ -107,19 +109,19 @@ impl Load {
 
     /// Returns the trace: the times at which requests are made.
     pub fn trace(&self, seed: u64) -> String {
-        let mut random = SplitMix::of(seed);
+        let mut chance = Chance::of(seed, 0);
         let [_, (_, from, until), .., (.., end)] = PHASES
             .map(|(name, from, until)| (name, f64::from(from) * self.phases, f64::from(until) * self.phases));
         let (jobs, every, within) = BURST;
         let mut times = Vec::new();
         let starts = (0_u32..).map(|number| f64::from(number) * every * self.times);
         for start in starts.take_while(|start| *start < end) {
-            times.extend((0..jobs).map(|_| start + within * self.times * random.share()));
+            times.extend((0..jobs).map(|_| start + within * self.times * chance.share()));
         }
         let mut at = from;
         while at < until {
             times.push(at);
-            at -= (1.0 - random.share()).ln() / SALE * self.times;
+            at += chance.exponential() / SALE * self.times;
         }
         times.sort_by(f64::total_cmp);
         let mut text = String::new();
@@ -189,30 +191,5 @@ fn text(time: Duration) -> String {
     match time.as_millis() {
         millis if millis > 0 && millis.is_multiple_of(1_000) => format!("{}s", millis / 1_000),
         millis => format!("{millis}ms"),
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014), whose numbers are the same in
-/// every version.
-struct SplitMix(u64);
-
-impl SplitMix {
-    /// Creates the generator that the library has for the arrivals of a workload with this seed.
-    fn of(seed: u64) -> Self {
-        let mut mixed = Self(seed);
-        Self(mixed.next())
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Returns a number in `0.0..1.0`.
-    fn share(&mut self) -> f64 {
-        // A double holds 53 bits exactly.
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

@@ -56,10 +56,6 @@ pub struct MemoryStore {
 impl MemoryStore {
     /// Creates a store that takes its time from `clock`, such as a [`RuntimeClock`](crate::env::RuntimeClock).
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self::with_clock(clock)
-    }
-
-    fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let state = State::started(clock.now());
         Self { clock, state: Arc::new(Mutex::new(state)) }
     }
@@ -299,7 +295,7 @@ fn in_whole_millis(now: Moment) -> Moment {
 impl Default for MemoryStore {
     /// Creates a store that takes its time from the machine.
     fn default() -> Self {
-        let store = Self::with_clock(Arc::new(SystemClock));
+        let store = Self::new(Arc::new(SystemClock));
         store.set_time(SystemTime::now());
         store
     }
