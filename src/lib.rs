@@ -158,35 +158,3 @@ pub mod rules {
         store::node::AcquiredFrom,
     };
 }
-
-#[cfg(all(doctest, feature = "doctor"))]
-#[doc = include_str!("../README.md")]
-mod readme {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/recipes.md")]
-mod recipes {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/election.md")]
-mod election_page {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/schedule.md")]
-mod schedule_page {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/observability.md")]
-mod observability {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/fences.md")]
-mod fences {}
-
-#[cfg(all(doctest, feature = "doctor"))]
-#[doc = include_str!("../docs/console.md")]
-mod console_page {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/revoke.md")]
-mod revoke_page {}

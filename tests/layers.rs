@@ -20,7 +20,7 @@ use layers::{
 
 /// Every Rust file below a folder of the project, with its path from the root and its text.
 fn rust_files(folder: &str) -> Vec<File> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let (mut folders, mut files) = (vec![root.join(folder)], Vec::<PathBuf>::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {

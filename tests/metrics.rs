@@ -76,7 +76,7 @@ fn every_metric_has_help_type_and_unit_and_stands_in_the_docs() {
     let page = page(PrometheusBuilder::new());
     let types = types(&page);
     assert_eq!(types.len(), 16, "{page}");
-    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/observability.md");
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/observability.md");
     let docs = fs::read_to_string(docs).unwrap();
     for (metric, kind) in &types {
         let help = format!("# HELP {metric} ");

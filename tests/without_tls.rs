@@ -1,5 +1,4 @@
 //! What a store leaves alone that does not use TLS; in a program of its own, for it is about the whole process.
-#![cfg(feature = "tls")]
 
 use leasehold::RedisStore;
 use rustls::crypto::CryptoProvider;

@@ -1,7 +1,7 @@
 //! A web application that never takes the money for an order twice: one lock an order, and a ledger that remembers.
 //!
 //! ```console
-//! cargo run --example web_orders -- --listen 127.0.0.1:8080
+//! cargo run -p leasehold-tests --example web_orders -- --listen 127.0.0.1:8080
 //! ```
 //!
 //! and in another terminal, twice within three seconds, and once more later:

@@ -106,7 +106,7 @@ fn holders_waiters_and_runs_are_those_of_the_command_line() {
         let site = Site::new();
         let description = site.get_json("openapi.json").await;
         let example = |kind: &str| -> Value {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/tests/golden/json");
+            let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("cli/tests/golden/json");
             serde_json::from_str(&fs::read_to_string(folder.join(format!("{kind}.json"))).unwrap()).unwrap()
         };
         let (resource, mut run) = (example("resource"), example("run"));

@@ -1,6 +1,4 @@
 //! Deployments of several servers while they fail, and what the doctor finds in those that are wrong.
-
-#[cfg(feature = "doctor")]
 mod doctor;
 mod failover;
 #[path = "../support/mod.rs"]

@@ -362,8 +362,6 @@ fn a_time_to_finish_above_a_third_of_the_ttl_of_the_manager_runs_nothing() {
         }
     });
 }
-
-#[cfg(feature = "cron")]
 #[test]
 fn a_cron_expression_ticks_by_the_clocks_of_its_zone_also_where_they_are_put_forward() {
     in_virtual_time(|| async {
@@ -381,8 +379,6 @@ fn a_cron_expression_ticks_by_the_clocks_of_its_zone_also_where_they_are_put_for
         assert_eq!(ticks, [gap, next_night]);
     });
 }
-
-#[cfg(feature = "cron")]
 #[test]
 fn what_is_no_cron_expression_or_no_zone_is_refused() {
     in_virtual_time(|| async {

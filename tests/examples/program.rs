@@ -27,7 +27,7 @@ impl Program {
 
     /// Starts an example with these environment variables.
     pub(crate) fn start_with(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        Self::start_in(Path::new(env!("CARGO_MANIFEST_DIR")), name, arguments, variables)
+        Self::start_in(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")), name, arguments, variables)
     }
 
     /// Starts an example in this directory, with these environment variables.

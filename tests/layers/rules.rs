@@ -32,7 +32,7 @@ type Import = (Vec<String>, Vec<String>);
 
 /// The crates that the manifest names, as they are written in code.
 pub(crate) fn dependencies() -> Vec<String> {
-    let manifest = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
+    let manifest = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")).unwrap();
     let manifest: toml::Table = toml::from_str(&manifest).unwrap();
     let targets = manifest.get("target").and_then(|targets| targets.as_table());
     let tables =

@@ -25,14 +25,14 @@ pub(crate) fn twice(surface: &Surface) -> Vec<&String> {
 }
 
 fn file(path: &str) -> Vec<Item> {
-    let path = format!("{}/src/{path}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/src/{path}", concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap().items
 }
 
 /// A room is a folder, or a file of its own.
 fn file_of(room: &str) -> Vec<Item> {
     let folder = format!("{room}/mod.rs");
-    let is_folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(&folder).exists();
+    let is_folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("src").join(&folder).exists();
     file(&if is_folder { folder } else { format!("{room}.rs") })
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn names() -> BTreeSet<String> {
 
 /// Every file below `src` but the one that defines the macro.
 fn sources() -> Vec<PathBuf> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let src = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("src");
     let (mut folders, mut files) = (vec![src.clone()], Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {

@@ -32,7 +32,7 @@ impl Programs {
     /// Compiles the crate with the points for bugs. The dependencies are those of every other build: cargo calls a
     /// wrapper for the crates of the workspace alone, and keeps what comes of that apart.
     pub(crate) fn compile() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let mut cargo = Command::new(env!("CARGO"));
         // What cargo tells a test about its crate would make build scripts of dependencies run again.
         for (name, _) in env::vars().filter(|(name, _)| name.starts_with("CARGO") && name != "CARGO_HOME") {
@@ -41,7 +41,7 @@ impl Programs {
         let output = cargo
             .args(["test", "--offline", "--no-run", "--message-format", "json", "--lib"])
             // The simulations of tuners are a package of their own.
-            .args(["--package", "leasehold", "--package", "leasehold-tuning"])
+            .args(["leasehold", "leasehold-tests", "leasehold-tuning"].iter().flat_map(|it| ["--package", it]))
             // Most bugs show themselves soon: to optimise would take longer than it saves.
             .args(["--config", "profile.test.package.leasehold.opt-level=0"])
             .args(TESTS.iter().flat_map(|test| ["--test", test]))

@@ -38,7 +38,7 @@ fn promtool_tells_what_it_does_not_like() {
 #[test]
 fn the_compose_file_names_files_and_addresses_that_there_are() {
     let (compose, scraped) = (text("deploy/compose.yaml"), text("deploy/prometheus.yml"));
-    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy");
+    let deploy = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("deploy");
     let mounted: Vec<_> =
         compose.lines().filter_map(|line| line.trim().strip_prefix("- ./")?.split(':').next()).collect();
     assert!(mounted.len() > 3, "only {mounted:?} were found");

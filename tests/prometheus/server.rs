@@ -39,7 +39,7 @@ impl Prometheus {
 
     fn launch(targets: &[SocketAddr], port: u16) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/alerts.yaml");
+        let rules = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("deploy/alerts.yaml");
         let targets: Vec<_> = targets.iter().map(ToString::to_string).collect();
         // JSON is YAML as well.
         let config = serde_json::json!({
@@ -123,7 +123,7 @@ fn encoded(expression: &str) -> String {
 /// The end of `promtool` with these arguments and this input: what it said, if it found something wrong.
 pub(crate) fn promtool(arguments: &[&str], input: &str) -> Result<(), String> {
     let mut process = Command::new("promtool")
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -16,7 +16,7 @@ use crate::support::virtual_time::{World, in_virtual_time};
 
 /// The text of a file of the project.
 pub(crate) fn text(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+    fs::read_to_string(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(path)).unwrap()
 }
 
 /// A recorder that remembers what is described to it, and nothing else.

@@ -277,7 +277,7 @@ fn clock_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/clockshim.c");
+        let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/support/clockshim.c");
         let (unfinished, library) =
             (directory.join(format!("clockshim-{}", std::process::id())), directory.join("clockshim.so"));
         let mut compiler = Command::new("cc");

@@ -73,8 +73,6 @@ async fn a_database_that_the_server_does_not_have_is_told() {
         format!("store.url does not fit the server: {place} refuses database 99 (DB index is out of range)")
     );
 }
-
-#[cfg(feature = "tls")]
 #[actix::test]
 async fn tls_towards_a_plain_server_is_told() {
     let server = RedisServer::start();

@@ -29,8 +29,6 @@ async fn locks_are_kept_in_the_database_of_the_client_as_its_user() {
     assert!(of_url.is_held(&exclusive("r", 1).hold).await.unwrap(), "the same lock as by a URL");
     assert_eq!(server.keys(), [], "database 0 is empty");
 }
-
-#[cfg(feature = "tls")]
 #[tokio::test]
 async fn the_certificates_of_the_client_count() {
     let server = crate::support::tls::TlsServer::start();

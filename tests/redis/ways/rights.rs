@@ -24,7 +24,7 @@ fn called_by(file: &Path) -> BTreeSet<String> {
 }
 
 fn scripts() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/redis/wire/lua")
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("src/store/redis/wire/lua")
 }
 
 /// The commands that a rule of the guide allows.
