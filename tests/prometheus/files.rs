@@ -73,13 +73,13 @@ fn each_alert_comes_when_it_should() {
 
 #[test]
 fn each_alert_has_a_runbook_entry_and_each_entry_an_alert() {
-    let (rules, document) = (text("deploy/alerts.yaml"), text("docs/operations.md"));
+    let (rules, document) = (text("deploy/alerts.yaml"), text("docs/runbook.md"));
     let (alerts, entries) = (alerts(&rules), sections(&document, "Leasehold"));
     assert!(alerts.len() > 10, "only {} alerts were found", alerts.len());
     for alert in &alerts {
         let name = alert.name.as_str();
-        assert_eq!(alert.runbook, format!("operations.md#{}", name.to_lowercase()), "{name}");
-        let entry = entries.get(name).unwrap_or_else(|| panic!("{name} has no entry in docs/operations.md"));
+        assert_eq!(alert.runbook, format!("runbook.md#{}", name.to_lowercase()), "{name}");
+        let entry = entries.get(name).unwrap_or_else(|| panic!("{name} has no entry in docs/runbook.md"));
         for part in ["**What may be believed.**", "**Look.**", "**Do.**"] {
             assert!(entry.contains(part), "the entry of {name} lacks {part}");
         }

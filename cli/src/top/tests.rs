@@ -142,8 +142,8 @@ fn check(file: &str, state: &mut State, size: Size) -> String {
 fn a_busy_store_fits_on_small_and_large_screens() {
     let small = check("busy", &mut busy(), SMALL);
     assert!(small.contains("% CPU") && small.contains("near misses 0") && small.contains("!6.0s"), "{small}");
-    const PAGE: &str = include_str!("../../../docs/operations.md");
-    assert!(PAGE.contains(small.trim_end()), "docs/operations.md shows another screen");
+    const PAGE: &str = include_str!("../../../docs/cli.md");
+    assert!(PAGE.contains(small.trim_end()), "docs/cli.md shows another screen");
     let large = check("busy", &mut busy(), LARGE);
     assert!(large.contains("FENCE") && large.contains("1790000000000004"), "{large}");
 }

@@ -66,7 +66,7 @@ fn nothing(diagnosis: &Diagnosis) {
 
 #[test]
 fn the_guide_explains_every_check_in_order() {
-    let guide = include_str!("../../../docs/operations.md");
+    let guide = include_str!("../../../docs/doctor.md");
     let table = guide.split("| Check |").nth(1).and_then(|table| table.split("\n\n").next()).unwrap();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     assert_eq!(rows.collect::<Vec<_>>(), doctor::CHECKS);
