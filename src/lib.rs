@@ -39,11 +39,11 @@
 //! | writes that an overtaken holder cannot make | [`fenced`] |
 //! | settings that adapt to the load | [`tuner`] |
 //! | locks of handlers and scopes, errors as responses, a health check | `web`, with the feature `actix-web` |
-//! | a page for the browser: who holds, who waits | `web::console`, with the feature `console` |
 //! | to know what is wrong with a deployment | `doctor`, with the feature of this name |
-//! | to predict how settings behave | `tuning`, with the feature of this name |
-//! | tests without a server, in virtual time | `testing`, with the feature of this name |
-//! | a store of your own | [`store`], with the feature `custom-store` |
+//! | a store of your own | [`store`] |
+//! | a page for the browser: who holds, who waits | the package `leasehold-console` |
+//! | to predict how settings behave | the package `leasehold-tuning` |
+//! | tests without a server, in virtual time | [`mod@env`], and the package `leasehold-testing` |
 //!
 //! # Promises
 //! Two conflicting leases of one resource are never valid at the same time, as long as the store keeps what it acknowledged
@@ -52,21 +52,17 @@
 //! died. The file `README.md` has all promises, and `docs/limits.md` what no lock on Redis can promise.
 //!
 //! # More to read
-//! The package has these files, which are no part of these pages: `docs/ten-minutes.md`, `docs/choosing.md`, `docs/recipes.md`,
-//! `docs/configuration.md`, `docs/operations.md`, `docs/observability.md`, `docs/limits.md`, `docs/wire-format.md`, and the
-//! programs in `examples`.
+//! The package has these files, which are no part of these pages: `docs/recipes.md`, `docs/configuration.md`,
+//! `docs/operations.md`, `docs/observability.md`, `docs/limits.md`, `docs/wire-format.md`, and the programs in `examples`.
 //!
 //! # Layout
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
-//! defines where locks live and what every store guarantees (all of it with the feature `custom-store`). `lease` is
+//! defines where locks live and what every store guarantees. `lease` is
 //! what a caller holds, `request` what a caller asks, and `manager` the actor between them and the store, with the
 //! tools in `runtime`. `with_lock` is work under a lock in one statement. `config` is `config.toml` as a value.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
-// What is public in `testing` or in `custom-store` alone is public nowhere without it.
-#![cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
-#![cfg_attr(not(feature = "custom-store"), allow(rustdoc::private_intra_doc_links))]
 
 #[macro_use]
 mod planted;
@@ -76,7 +72,7 @@ mod core;
 #[cfg(feature = "doctor")]
 pub mod doctor;
 pub mod election;
-mod env;
+pub mod env;
 pub mod fenced;
 mod lease;
 mod manager;
@@ -86,11 +82,7 @@ pub mod schedule;
 mod spans;
 mod statistics;
 pub mod store;
-#[cfg(feature = "testing")]
-pub mod testing;
 pub mod tuner;
-#[cfg(feature = "tuning")]
-pub mod tuning;
 #[cfg(feature = "actix-web")]
 pub mod web;
 mod with_lock;
@@ -128,12 +120,8 @@ pub use self::{
 pub const FEATURES: &[&str] = &[
     #[cfg(feature = "actix-web")]
     "actix-web",
-    #[cfg(feature = "console")]
-    "console",
     #[cfg(feature = "cron")]
     "cron",
-    #[cfg(feature = "custom-store")]
-    "custom-store",
     #[cfg(feature = "doctor")]
     "doctor",
     #[cfg(feature = "metrics")]
@@ -142,13 +130,22 @@ pub const FEATURES: &[&str] = &[
     "opentelemetry",
     #[cfg(feature = "spans")]
     "spans",
-    #[cfg(feature = "testing")]
-    "testing",
     #[cfg(feature = "tls")]
     "tls",
-    #[cfg(feature = "tuning")]
-    "tuning",
 ];
+
+/// The text of values, as errors, logs and configurations write and read it.
+pub mod text {
+    pub use crate::{
+        core::{counted, exact, in_range, one_line, rough},
+        request::keys::{duration, given_duration},
+    };
+}
+
+/// The requests of a manager, one by one, for whoever records them.
+pub mod trace {
+    pub use crate::manager::trace::{BeginTrace, EndTrace, TraceSink, Traced};
+}
 
 /// The rules of a quorum, and what its nodes tell, for tests of both. They may change without notice.
 #[doc(hidden)]
@@ -161,39 +158,3 @@ pub mod rules {
         store::node::AcquiredFrom,
     };
 }
-
-#[cfg(all(doctest, feature = "doctor"))]
-#[doc = include_str!("../README.md")]
-mod readme {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/ten-minutes.md")]
-mod ten_minutes {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/recipes.md")]
-mod recipes {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/election.md")]
-mod election_page {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/schedule.md")]
-mod schedule_page {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/observability.md")]
-mod observability {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/fences.md")]
-mod fences {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/revoke.md")]
-mod revoke_page {}
-
-#[cfg(all(doctest, feature = "console"))]
-#[doc = include_str!("../docs/console.md")]
-mod console_page {}

@@ -5,6 +5,10 @@
 mod readme {}
 
 #[cfg(doctest)]
+#[doc = include_str!("../docs/ten-minutes.md")]
+mod ten_minutes {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../docs/recipes.md")]
 mod recipes {}
 
