@@ -26,11 +26,13 @@ use std::{
     error::Error,
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use clap::Parser;
 use futures_util::future::{join_all, try_join_all};
+use leasehold::{LockManager, MemoryStore};
 use tokio::process::{Child, Command};
 
 use crate::{common::Common, instance::Instance, results::Results};
@@ -105,10 +107,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Every instance has a lock manager of its own, as if it were a process of its own. They share the locks of `memory://`.
+/// Every instance has a lock manager of its own, as if it were a process of its own. They share one store in memory.
 async fn compete_in_this_process(args: &Args, results: &Results) -> Result<(), Box<dyn Error>> {
+    println!(
+        "the locks are in the memory of this process; --store redis://127.0.0.1:6379 has processes compete"
+    );
+    let (store, settings) = (Arc::new(MemoryStore::default()), args.common.config()?.settings());
     let instances = (1..=args.instances).map(async |number| {
-        let locks = args.common.start()?;
+        let locks = LockManager::builder(store.clone()).settings(settings.clone()).start()?;
         Instance(number).run(locks, &args.draw, results).await
     });
     try_join_all(instances).await?;
