@@ -4,8 +4,6 @@
 //! checks them. (One host has one
 //! clock since its start, so the moments of its processes can be compared; the library never does that.)
 
-#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
-
 mod caller;
 mod crew;
 mod plan;

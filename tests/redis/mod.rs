@@ -4,6 +4,4 @@
 
 mod revoke;
 mod store;
-#[path = "../support/mod.rs"]
-mod support;
 mod ways;

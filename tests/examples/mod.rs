@@ -1,16 +1,13 @@
 //! The examples, run as the processes that they are.
 //!
-//! `cargo test` builds them before it runs anything. Before `cargo test --test examples` alone, run `cargo build --examples`.
+//! `cargo test` builds them before it runs anything. Before `cargo test --test processes` alone, run `cargo build --examples`.
 
-mod examples {
-    mod blips;
-    mod leaders;
-    mod load;
-    mod places;
-    pub(crate) mod program;
-    mod web;
-}
-mod support;
+mod blips;
+mod leaders;
+mod load;
+mod places;
+pub(crate) mod program;
+mod web;
 
 use std::{
     collections::HashSet,
@@ -19,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use examples::program::{Program, signal};
+use self::program::{Program, signal};
 use support::redis_server::RedisServer;
 use tempfile::TempDir;
 

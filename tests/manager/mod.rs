@@ -19,8 +19,6 @@ mod revoke_faults;
 mod shutdown;
 mod statistics;
 mod supervision;
-#[path = "../support/mod.rs"]
-mod support;
 mod together;
 mod waiting;
 mod with_lock;

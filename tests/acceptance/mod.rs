@@ -1,12 +1,8 @@
 //! Every store does what the contract says: one suite, stamped for each of them.
 
-#[path = "acceptance/clusters.rs"]
 mod clusters;
-#[path = "acceptance/quorums.rs"]
 mod quorums;
-#[path = "acceptance/servers.rs"]
 mod servers;
-mod support;
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,8 +18,8 @@ use self::{
     servers::{
         AclWorld, OldWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld, ValkeyWorld, patient,
     },
-    support::{clock::TestClock, redis_server::RedisServer},
 };
+use support::{clock::TestClock, redis_server::RedisServer};
 
 struct MemoryWorld {
     clock: Arc<TestClock>,

@@ -2,18 +2,16 @@
 //!
 //! `core ◀ env · statistics · spans · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ election · tuner ◀ config ◀ doctor · schedule ◀ web`
 
-mod layers {
-    pub(crate) mod paths;
-    pub(crate) mod rules;
-    pub(crate) mod surface;
-}
+pub(crate) mod paths;
+pub(crate) mod rules;
+pub(crate) mod surface;
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use layers::{
+use self::{
     rules::{File, badly_kept, broken_rules, dependencies},
     surface::{Surface, surface, twice},
 };

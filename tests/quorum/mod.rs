@@ -1,8 +1,5 @@
 //! A quorum when its nodes fail: on memory stores in virtual time, and on servers that are killed.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod far;
 mod fences;
 mod forgotten;

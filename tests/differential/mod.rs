@@ -4,25 +4,21 @@
 //! that the server's clock also runs while a case runs. The cases are always the same ones. With `PROPTEST_CASES` so many
 //! random ones are tried.
 
-mod differential {
-    pub(crate) mod answers;
-    pub(crate) mod case;
-    pub(crate) mod pair;
-    pub(crate) mod told;
-}
-mod support;
+pub(crate) mod answers;
+pub(crate) mod case;
+pub(crate) mod pair;
+pub(crate) mod told;
 
 use std::{env, time::Instant};
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
+use support::redis_server::RedisServer;
+
 use self::{
-    differential::{
-        answers::{Found, SLACK},
-        case::{Case, cases},
-        pair::Pair,
-    },
-    support::redis_server::RedisServer,
+    answers::{Found, SLACK},
+    case::{Case, cases},
+    pair::Pair,
 };
 
 /// Runs a case; again if the machine was so busy that the server's own clock blurred it.

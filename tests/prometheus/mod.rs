@@ -7,8 +7,6 @@
 mod exporter;
 mod files;
 mod server;
-#[path = "../support/mod.rs"]
-mod support;
 mod words;
 
 use std::{

@@ -5,27 +5,25 @@
 //! scenario that long, one after the other; without it the load is as long as the outage needs, two at a time.
 
 mod cluster;
-#[path = "../support/load/mod.rs"]
-mod load;
 mod quorum;
 mod row;
 mod scenario;
 mod sentinel;
 mod single;
-#[path = "../support/mod.rs"]
-mod support;
 mod verdict;
 
 use std::{
     env,
     panic::{AssertUnwindSafe, catch_unwind},
-    process::ExitCode,
     sync::Mutex,
     thread,
 };
 
-use row::Row;
-use scenario::{Length, Scenario};
+use self::{
+    row::Row,
+    scenario::{Length, Scenario},
+};
+use crate::load;
 
 /// How many scenarios run at a time, unless they are long.
 const AT_A_TIME: usize = 2;
@@ -34,19 +32,14 @@ fn scenarios() -> Vec<Scenario> {
     [sentinel::scenarios(), cluster::scenarios(), quorum::scenarios(), single::scenarios()].concat()
 }
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    if load::work_if_asked(&arguments) {
-        return ExitCode::SUCCESS;
-    }
-    let meant: Vec<_> = scenarios()
-        .into_iter()
-        .filter(|it| load::is_meant(&arguments, &format!("outages {}", it.name)))
-        .collect();
-    if arguments.iter().any(|argument| argument == "--list") {
-        meant.iter().for_each(|scenario| println!("{}: test", scenario.name));
-        return ExitCode::SUCCESS;
-    }
+/// The scenarios that the arguments of the program name, or all of them.
+pub(crate) fn meant(arguments: &[String]) -> Vec<Scenario> {
+    let is_meant = |scenario: &Scenario| load::is_meant(arguments, &format!("outages {}", scenario.name));
+    scenarios().into_iter().filter(is_meant).collect()
+}
+
+/// Runs these scenarios, and prints a table of them. Returns true if each kept its promises.
+pub(crate) fn hold(meant: Vec<Scenario>) -> bool {
     let (length, at_a_time) = match env::var("LEASEHOLD_OUTAGE") {
         Ok(time) => (Length::Of(humantime::parse_duration(&time).expect("a duration such as 60s")), 1),
         Err(_) => (Length::Short, AT_A_TIME),
@@ -60,7 +53,7 @@ fn main() -> ExitCode {
     let failed = rows.iter().filter(|(_, violations)| !violations.is_empty()).count();
     let verdict = if failed == 0 { "ok" } else { "FAILED" };
     println!("\ntest result: {verdict}. {} passed; {failed} failed", rows.len() - failed);
-    ExitCode::from(u8::from(failed > 0))
+    failed == 0
 }
 
 /// Runs them, so many at a time; answers their rows in the order in which they were given, with all violations.

@@ -3,22 +3,16 @@
 //! What they write down is checked: no two conflicting leases valid at once, fences in order, losses told in time, the
 //! counters' sums, and no key left over.
 
-#[path = "../support/load/mod.rs"]
-mod load;
-#[path = "../support/redis_server.rs"]
-#[allow(dead_code, reason = "each test binary uses its own part")]
-mod redis_server;
-
 use std::{
     collections::BTreeMap,
-    env, thread,
+    thread,
     time::{Duration, Instant},
 };
 
+use crate::load::{self, Crew, Kind, PERMITS, Plan, Report};
 use leasehold::Mode;
 use leasehold_testing::history;
-use load::{Crew, Kind, PERMITS, Plan, Report};
-use redis_server::RedisServer;
+use support::redis_server::RedisServer;
 
 const PROCESSES: usize = 8;
 const TIME: Duration = Duration::from_secs(30);
@@ -39,21 +33,11 @@ fn plan(server: &RedisServer) -> Plan {
     }
 }
 
-fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    if load::work_if_asked(&arguments) {
-        return;
-    }
-    if arguments.iter().any(|argument| argument == "--list") {
-        println!("stress: test");
-    } else if load::is_meant(&arguments, "stress") {
-        test();
-    } else {
-        println!("running 0 tests\n\ntest result: ok. 0 passed; 0 failed");
-    }
-}
+/// The name of the test.
+pub(crate) const NAME: &str = "stress";
 
-fn test() {
+/// Runs it; panics if a promise was broken.
+pub(crate) fn test() {
     let server = RedisServer::start();
     let plan = plan(&server);
     println!("running 1 test: {PROCESSES} processes of {} callers for {TIME:?}", plan.callers);

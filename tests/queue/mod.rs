@@ -10,7 +10,4 @@ mod faults;
 mod fleet;
 mod monitor;
 mod process;
-#[path = "../support/redis_server.rs"]
-#[allow(dead_code, reason = "each test binary uses its own part")]
-mod redis_server;
 mod talk;

@@ -9,8 +9,6 @@ mod process;
 mod schedule_faults;
 mod schedules;
 mod singletons;
-#[path = "../support/mod.rs"]
-mod support;
 mod terms;
 mod ticking_fleet;
 mod validity;

@@ -399,7 +399,7 @@ fn values_that_code_put_in_are_checked_too() {
 #[test]
 fn everything_that_is_wrong_is_refused_with_these_words() {
     // Two lines a case: a text (`↵` is a line break) or variables, and below it the error.
-    let table: Vec<&str> = include_str!("config/refused.txt").lines().collect();
+    let table: Vec<&str> = include_str!("refused.txt").lines().collect();
     assert!(table.len().is_multiple_of(2) && table.len() >= 100, "{} lines", table.len());
     for case in table.chunks(2) {
         let (wrong, expected) = (case[0], case[1]);
