@@ -1,7 +1,5 @@
 //! The very end of a program: what is left in the store of a lease that is dropped there, and what was only just started.
 
-mod support;
-
 use std::{env, process::Command, sync::Arc, time::Duration};
 
 use actix::{Actor, System};
@@ -65,7 +63,9 @@ fn the_short_program() {
 fn a_program_that_ends_as_soon_as_it_has_started_something_ends_without_a_panic() {
     for what in STARTS {
         let mut program = Command::new(env::current_exe().unwrap());
-        program.args(["--exact", "the_short_program", "--ignored", "--nocapture"]).env(WAYS, what);
+        program
+            .args(["--exact", "end_of_main::the_short_program", "--ignored", "--nocapture"])
+            .env(WAYS, what);
         let ended = program.output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success() && !said.contains("panicked"), "{what}: {said}");
@@ -93,7 +93,10 @@ fn left_behind(way: &str) -> usize {
     let server = RedisServer::start();
     let left = (0..RUNS).filter(|_| {
         let mut program = Command::new(env::current_exe().unwrap());
-        program.args(["--exact", "the_program", "--ignored"]).env(URL, server.url()).env(WAYS, way);
+        program
+            .args(["--exact", "end_of_main::the_program", "--ignored"])
+            .env(URL, server.url())
+            .env(WAYS, way);
         assert!(program.output().unwrap().status.success());
         let left = server.keys().iter().any(|(key, _)| key.contains("the/end"));
         server.command(&["FLUSHALL"]);

@@ -1,10 +1,4 @@
 //! 10,000 callers that give up at random moments, while others acquire: nothing is left of them, here or on the server.
-//!
-//! A test binary of its own, because it measures the memory of its process.
-
-#[path = "support/redis_server.rs"]
-#[allow(dead_code, reason = "each test binary uses its own part")]
-mod redis_server;
 
 use std::{
     fs,
@@ -17,7 +11,7 @@ use leasehold::{
     Acquire, AcquireError, Inspect, LockManager, RedisStore, Settings, Statistics, Stats, StoreError,
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use redis_server::RedisServer;
+use support::{alone::alone, redis_server::RedisServer};
 use tokio::time::{sleep, timeout};
 
 const CALLERS: u64 = 10_000;
@@ -38,8 +32,13 @@ const LOADS: usize = 2;
 /// How many loads it may take until that is so.
 const LOADS_AT_MOST: u64 = 6;
 
-#[actix::test]
-async fn nothing_is_left_of_callers_that_give_up() {
+#[test]
+fn nothing_is_left_of_callers_that_give_up() {
+    // It measures the memory of its process.
+    alone("givers_up::nothing_is_left_of_callers_that_give_up", || actix::System::new().block_on(loads()));
+}
+
+async fn loads() {
     let server = RedisServer::start();
     let store = RedisStore::open(&server.url()).unwrap();
     let locks = LockManager::builder(Arc::new(store)).start().unwrap();

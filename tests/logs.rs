@@ -1,12 +1,6 @@
 //! What the log says of an outage: little, and all that matters.
 
-mod support;
-
-use std::{
-    io,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use actix::Addr;
 use futures_util::future::join_all;
@@ -16,6 +10,7 @@ use leasehold::{
     schedule::Schedule,
 };
 use support::{
+    log::Log,
     odd_store::OddStore,
     redis_server::{Port, RedisServer},
     virtual_time::{World, in_virtual_time, millis, secs},
@@ -23,49 +18,25 @@ use support::{
 use tokio::time::sleep;
 use tracing::subscriber::DefaultGuard;
 
-/// What was logged at info and above.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn begin() -> (Self, DefaultGuard) {
-        let log = Self::default();
-        let written = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::INFO)
-            .with_writer(move || written.clone())
-            .without_time()
-            .with_ansi(false)
-            .finish();
-        (log, tracing::subscriber::set_default(subscriber))
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().filter(|line| line.contains("leasehold")).map(|line| line.trim().to_owned()).collect()
-    }
-
-    /// The first line that has this in it, as soon as it is there.
-    async fn line_with(&self, text: &str) -> String {
-        for _ in 0..1_000 {
-            if let Some(line) = self.lines().into_iter().find(|line| line.contains(text)) {
-                return line;
-            }
-            sleep(millis(10)).await;
-        }
-        panic!("no line with {text:?}: {:#?}", self.lines());
-    }
+/// Begins to write down what is logged at info and above.
+fn begin() -> (Log, DefaultGuard) {
+    Log::begin(tracing::Level::INFO)
 }
 
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
+/// The lines of the library.
+fn lines(log: &Log) -> Vec<String> {
+    log.lines_with("leasehold")
+}
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+/// The first line that has this in it, as soon as it is there.
+async fn line_with(log: &Log, text: &str) -> String {
+    for _ in 0..1_000 {
+        if let Some(line) = lines(log).into_iter().find(|line| line.contains(text)) {
+            return line;
+        }
+        sleep(millis(10)).await;
     }
+    panic!("no line with {text:?}: {:#?}", lines(log));
 }
 
 const LEASES: usize = 500;
@@ -73,7 +44,7 @@ const LEASES: usize = 500;
 #[test]
 fn an_outage_is_told_when_it_begins_once_a_minute_and_when_it_ends() {
     in_virtual_time(|| async {
-        let (log, _logging) = Log::begin();
+        let (log, _logging) = begin();
         let world = World::new();
         let store = OddStore::new(world.store.clone());
         let locks = world.builder_on(Arc::new(store.clone())).start_here().unwrap();
@@ -89,7 +60,7 @@ fn an_outage_is_told_when_it_begins_once_a_minute_and_when_it_ends() {
         let stats = locks.send(Stats).await.unwrap();
         assert_eq!((stats.held, stats.released, stats.releases_unconfirmed), (0, LEASES as u64, 0));
 
-        let lines = log.lines();
+        let lines = lines(&log);
         let expected = [
             " INFO leasehold::manager::builder: the lock manager starts",
             " WARN leasehold::manager::outage: the store fails",
@@ -113,58 +84,58 @@ fn an_outage_is_told_when_it_begins_once_a_minute_and_when_it_ends() {
 #[test]
 fn a_verb_that_is_refused_for_what_it_asks_is_no_outage() {
     in_virtual_time(|| async {
-        let (log, _logging) = Log::begin();
+        let (log, _logging) = begin();
         let locks = World::new().manager();
         let _part = locks.send(Acquire::new("r").permits(1, 3)).await.unwrap().unwrap();
         assert!(locks.send(ReadLock::new("r")).await.unwrap().is_err());
         assert!(locks.send(Acquire::new("r")).await.unwrap().is_err());
         sleep(secs(120)).await;
-        assert_eq!(log.lines().len(), 1, "{:#?}", log.lines());
+        assert_eq!(lines(&log).len(), 1, "{:#?}", lines(&log));
     });
 }
 
 #[actix::test]
 async fn a_server_that_is_down_at_the_start_is_told_though_nobody_has_asked_for_a_lock() {
-    let (log, _logging) = Log::begin();
+    let (log, _logging) = begin();
     let reserved = Port::reserve();
     let port = reserved.number();
     let store = RedisStore::open(&format!("redis://user:s3cret@127.0.0.1:{port}")).unwrap();
     let _locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
-    let line = log.line_with("the store fails").await;
+    let line = line_with(&log, "the store fails").await;
     assert!(line.contains("verb=\"listen\"") && line.contains("refused"), "{line}");
-    let begin = log.line_with("the lock manager starts").await;
+    let begin = line_with(&log, "the lock manager starts").await;
     assert!(begin.contains(&format!("redis://127.0.0.1:{port}, prefix leasehold")), "{begin}");
     assert!(begin.contains(&format!("version=\"{}\"", env!("CARGO_PKG_VERSION"))), "{begin}");
-    assert!(!log.lines().concat().contains("s3cret"), "{:#?}", log.lines());
+    assert!(!lines(&log).concat().contains("s3cret"), "{:#?}", lines(&log));
 }
 
 #[actix::test]
 async fn a_wrong_password_is_told_at_the_start() {
-    let (log, _logging) = Log::begin();
+    let (log, _logging) = begin();
     let server = RedisServer::start();
     server.command(&["ACL", "SETUSER", "worker", "on", ">right", "~*", "&*", "+@all"]);
     let store = RedisStore::open(&server.url_for("worker", "s3cret")).unwrap();
     let _locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
-    let line = log.line_with("the store denies access; look at the user, its password").await;
+    let line = line_with(&log, "the store denies access; look at the user, its password").await;
     assert!(line.contains("authentication failed") && !line.contains("s3cret"), "{line}");
 }
 
 #[actix::test]
 async fn the_end_of_an_outage_is_told_though_nobody_asks_for_a_lock() {
-    let (log, _logging) = Log::begin();
+    let (log, _logging) = begin();
     let mut server = RedisServer::start();
     let _locks =
         LockManager::builder(Arc::new(RedisStore::open(&server.url()).unwrap())).start_here().unwrap();
     sleep(Duration::from_millis(300)).await;
     server.kill();
-    log.line_with("the store fails").await;
+    line_with(&log, "the store fails").await;
     server.restart();
-    log.line_with("the store serves again").await;
+    line_with(&log, "the store serves again").await;
 }
 
 #[actix::test]
 async fn a_process_that_stood_still_says_so_and_does_not_blame_the_store() {
-    let (log, _logging) = Log::begin();
+    let (log, _logging) = begin();
     let server = RedisServer::start();
     let store = RedisStore::open(&server.url()).unwrap();
     let locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
@@ -173,22 +144,22 @@ async fn a_process_that_stood_still_says_so_and_does_not_blame_the_store() {
     let asked = actix::spawn(locks.send(Acquire::new("s")));
     tokio::task::yield_now().await;
     std::thread::sleep(secs(3));
-    log.line_with("the process stood still").await;
+    line_with(&log, "the process stood still").await;
     // Whatever became of it.
     let _ = asked.await.unwrap();
     sleep(secs(2)).await;
-    assert!(!log.lines().concat().contains("manager::outage"), "{:#?}", log.lines());
+    assert!(!lines(&log).concat().contains("manager::outage"), "{:#?}", lines(&log));
 }
 
 #[actix::test]
 async fn a_second_manager_of_one_store_in_a_process_is_told_once() {
-    let (log, _logging) = Log::begin();
+    let (log, _logging) = begin();
     let start = || Config::from_toml("store.url = 'memory://twice'").unwrap().start().unwrap();
-    let told = || log.lines().iter().filter(|line| line.contains("a second lock manager")).count();
+    let told = || lines(&log).iter().filter(|line| line.contains("a second lock manager")).count();
     let first = start();
     assert_eq!(told(), 0);
     let others = [start(), start()];
-    assert_eq!(told(), 1, "{:#?}", log.lines());
+    assert_eq!(told(), 1, "{:#?}", lines(&log));
     for manager in others.iter().chain([&first]) {
         manager.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
     }
@@ -198,16 +169,16 @@ async fn a_second_manager_of_one_store_in_a_process_is_told_once() {
     let again = start();
     assert_eq!(told(), 1, "one that was shut down does not count");
     let _second = start();
-    assert_eq!(told(), 2, "{:#?}", log.lines());
+    assert_eq!(told(), 2, "{:#?}", lines(&log));
     again.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
 }
 
 #[test]
 fn the_fence_of_an_election_is_a_number() {
     in_virtual_time(|| async {
-        let (log, _logging) = Log::begin();
+        let (log, _logging) = begin();
         let _election = Election::start(&World::new().manager(), Candidacy::from(Acquire::new("r"))).unwrap();
-        let line = log.line_with("elected").await;
+        let line = line_with(&log, "elected").await;
         let (_, fence) = line.split_once("fence=").unwrap();
         assert!(fence.starts_with(|c: char| c.is_ascii_digit()), "{line}");
     });
@@ -216,9 +187,9 @@ fn the_fence_of_an_election_is_a_number() {
 #[test]
 fn two_schedules_of_one_name_with_different_plans_are_told_once_with_both() {
     in_virtual_time(|| async {
-        let (log, _logging) = Log::begin();
+        let (log, _logging) = begin();
         let told = || {
-            let lines = log.lines().into_iter().filter(|line| line.contains("runs with another plan"));
+            let lines = lines(&log).into_iter().filter(|line| line.contains("runs with another plan"));
             lines.collect::<Vec<_>>()
         };
         let world = World::new();

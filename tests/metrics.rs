@@ -2,9 +2,6 @@
 //!
 //! The recorder is that of the test's own thread. On the memory store, in virtual time.
 
-#[path = "support/mod.rs"]
-mod support;
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

@@ -1,7 +1,5 @@
 //! What only real time, real threads and a real server can show.
 
-mod support;
-
 use std::{
     sync::Arc,
     thread,

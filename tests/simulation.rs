@@ -37,8 +37,6 @@
 //! `LEASEHOLD_SIM_SEED=7` runs one seed, `LEASEHOLD_SIM_SEEDS=12` the first twelve, `LEASEHOLD_SIM_FROM=1000` as many from
 //! there on. The seeds of a run of all tests are fixed: random ones belong to `tests/soak`.
 
-mod sim;
-
 use std::{
     collections::BTreeSet,
     env,
@@ -52,7 +50,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sim::{
+use crate::sim::{
     Kind, PLANNED, QUIET,
     checker::{Checker, Findings},
     history::{self, Event},

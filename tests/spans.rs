@@ -2,16 +2,16 @@
 //!
 //! Spans are exported into memory. On the memory store, in virtual time.
 
-#[path = "support/mod.rs"]
-mod support;
-
 use std::time::Duration;
 
 use actix::Addr;
 use leasehold::{Acquire, AcquireAll, AcquireError, Lease, LockManager, Settings};
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::{InMemorySpanExporter, Sampler, SdkTracerProvider, SpanData};
-use support::virtual_time::{World, in_virtual_time, millis, secs};
+use support::{
+    log::keep_events,
+    virtual_time::{World, in_virtual_time, millis, secs},
+};
 use tokio::time::sleep;
 use tracing::{Span, info_span, subscriber::DefaultGuard};
 use tracing_subscriber::{Registry, layer::SubscriberExt};
@@ -30,6 +30,7 @@ impl Traces {
     }
 
     fn sampled_by(sampler: Sampler) -> Self {
+        keep_events();
         let exporter = InMemorySpanExporter::default();
         let provider = SdkTracerProvider::builder().with_sampler(sampler);
         let provider = provider.with_simple_exporter(exporter.clone()).build();

@@ -8,13 +8,11 @@ use leasehold::{
 };
 use leasehold_testing::acceptance::{World, unique};
 
-use crate::{
-    servers::patient,
-    support::{
-        cluster::{RedisCluster, one_on_each_master},
-        sentinels::Sentinels,
-        shared::{Shared, Turn},
-    },
+use crate::acceptance::servers::patient;
+use support::{
+    cluster::{RedisCluster, one_on_each_master},
+    sentinels::Sentinels,
+    shared::{Shared, Turn},
 };
 
 /// On a busy machine a server may need a while.

@@ -8,10 +8,8 @@ use leasehold::{
 };
 use leasehold_testing::acceptance::{World, unique};
 
-use crate::{
-    servers::patient,
-    support::{clock::TestClock, redis_server::RedisServer},
-};
+use crate::acceptance::servers::patient;
+use support::{clock::TestClock, redis_server::RedisServer};
 
 /// How the quorums under test use their nodes, which have just been started. Nodes may be slow on a busy machine.
 fn fresh() -> QuorumOptions {

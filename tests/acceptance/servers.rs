@@ -14,7 +14,7 @@ use leasehold::{
 use leasehold_testing::acceptance::World;
 use redis::Value;
 
-use crate::support::{acl, programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer};
+use support::{acl, programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer};
 
 /// How long a server may take to see that its clock was moved.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);

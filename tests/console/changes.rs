@@ -4,7 +4,7 @@ use leasehold::{Acquire, LeaseStatus, schedule::Schedule};
 use serde_json::json;
 
 use super::site::{Site, TOKEN};
-use crate::support::virtual_time::{in_virtual_time, secs};
+use support::virtual_time::{in_virtual_time, secs};
 
 #[test]
 fn a_revoke_from_the_page_is_done_shown_and_audited_without_the_token() {

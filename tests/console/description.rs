@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::site::{Site, TOKEN};
-use crate::support::virtual_time::{in_virtual_time, secs};
+use support::virtual_time::{in_virtual_time, secs};
 
 /// The differences of a value from its schema: OpenAPI 3.1, as far as the description uses it.
 fn differences(description: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {

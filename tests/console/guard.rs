@@ -5,7 +5,7 @@ use leasehold::{Acquire, LeaseStatus};
 use serde_json::json;
 
 use super::site::{HOST, Site, TOKEN};
-use crate::support::virtual_time::in_virtual_time;
+use support::virtual_time::in_virtual_time;
 
 const FORCE: [(&str, &str); 2] = [("resource", "orders/1"), ("confirm", "orders/1")];
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{odd::Odd, site::Site};
-use crate::support::virtual_time::in_virtual_time;
+use support::virtual_time::in_virtual_time;
 
 /// The number of the state that the console has seen last.
 async fn revision(site: &Site) -> u64 {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::site::{HOST, Site};
-use crate::support::virtual_time::{in_virtual_time, secs};
+use support::virtual_time::{in_virtual_time, secs};
 
 const VIEWS: [&str; 8] =
     ["", "?all=true", "resource?name=orders/1", "managers", "elections", "schedules", "doctor", "tuning"];

@@ -1,11 +1,6 @@
 //! A console below `/locks` of an application, a browser that knows its session, and an audit that is read.
 
-use std::{
-    cell::RefCell,
-    io,
-    pin::pin,
-    sync::{Arc, Mutex},
-};
+use std::{cell::RefCell, pin::pin, sync::Arc};
 
 use actix::Addr;
 use actix_web::{
@@ -22,7 +17,10 @@ use tokio::time::sleep;
 use tracing::subscriber::DefaultGuard;
 
 use super::odd::Odd;
-use crate::support::virtual_time::{World, secs};
+use support::{
+    log::Log,
+    virtual_time::{World, secs},
+};
 
 pub(crate) const TOKEN: &str = "correct-horse-battery-staple";
 pub(crate) const HOST: &str = "127.0.0.1:8640";
@@ -33,7 +31,6 @@ pub(crate) struct Site {
     pub(crate) locks: Addr<LockManager>,
     pub(crate) console: Console,
     pub(crate) audit: Audit,
-    // Of each test: what is logged in a thread without a subscriber is switched off in all others.
     _subscriber: DefaultGuard,
     cookie: RefCell<Option<String>>,
 }
@@ -193,42 +190,22 @@ impl Site {
     }
 }
 
-/// What was written to the audit.
-#[derive(Clone, Default)]
-pub(crate) struct Audit(Arc<Mutex<Vec<u8>>>);
+/// What was logged, the audit included.
+pub(crate) struct Audit(Log);
 
 impl Audit {
     fn begin() -> (Self, DefaultGuard) {
-        let audit = Self::default();
-        let written = audit.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
-            .with_writer(move || written.clone())
-            .without_time()
-            .with_ansi(false)
-            .finish();
-        (audit, tracing::subscriber::set_default(subscriber))
+        let (log, guard) = Log::begin(tracing::Level::TRACE);
+        (Self(log), guard)
     }
 
     /// Everything that was logged.
     pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        self.0.text()
     }
 
     /// The lines of the audit.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let text = self.text();
-        text.lines().filter(|line| line.contains("leasehold::audit")).map(str::to_owned).collect()
-    }
-}
-
-impl io::Write for Audit {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.0.lines_with("leasehold::audit")
     }
 }

@@ -4,7 +4,7 @@ use leasehold::Acquire;
 use serde_json::Value;
 
 use super::site::Site;
-use crate::support::virtual_time::in_virtual_time;
+use support::virtual_time::in_virtual_time;
 
 /// The data of an event.
 fn data(event: &str) -> Value {

@@ -15,7 +15,7 @@ use super::{
     case::{Case, Op, RESOURCES, Request, name},
     told::Told,
 };
-use crate::support::{clock::TestClock, patient, redis_server::RedisServer};
+use support::{clock::TestClock, patient, redis_server::RedisServer};
 
 /// After this much time nothing is left of any hold.
 const LONG_AFTER: Duration = Duration::from_secs(60);

@@ -13,10 +13,8 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::{
-    support::virtual_time::{Loaded, World, in_virtual_time, millis, secs},
-    witness::{Heard, TTL, Told, Witness, candidacy, stand, until},
-};
+use crate::election::witness::{Heard, TTL, Told, Witness, candidacy, stand, until};
+use support::virtual_time::{Loaded, World, in_virtual_time, millis, secs};
 
 /// A recipient that dies after ten seconds.
 struct Mortal;

@@ -16,7 +16,7 @@ use leasehold::{
 };
 use tokio::time::{sleep, timeout};
 
-use crate::support::{
+use support::{
     odd_store::OddStore,
     virtual_time::{World, in_virtual_time, millis, secs},
 };

@@ -15,11 +15,11 @@ use std::{
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-use crate::{
+use crate::election::{
     gaps::{Absence, Tick, Witness, gaps},
     process::{SCHEDULE, Said, TEST, TICK, TTL, URL, micros},
-    support::redis_server::{RedisServer, WallClock},
 };
+use support::redis_server::{RedisServer, WallClock};
 
 const MEMBERS: usize = 5;
 

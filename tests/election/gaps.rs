@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::process::{TICK, TTL, micros};
+use crate::election::process::{TICK, TTL, micros};
 
 /// The time that may pass until another one ticks, beside its first pause: it is told, elected, and gets a processor.
 const HAND_OVER: u64 = 300_000;

@@ -19,10 +19,8 @@ use leasehold::{
 };
 use tokio::time::{advance, sleep};
 
-use crate::{
-    support::virtual_time::{Loaded, in_virtual_time, millis, secs},
-    witness::TTL,
-};
+use crate::election::witness::TTL;
+use support::virtual_time::{Loaded, in_virtual_time, millis, secs};
 
 /// A clock that can go on while the timers of the runtime stand still: a thread is blocked, or a process frozen.
 #[derive(Debug)]

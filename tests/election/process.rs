@@ -16,7 +16,7 @@ use leasehold::{
 use serde::{Deserialize, Serialize};
 
 /// The test below, as it is named on the command line.
-pub(crate) const TEST: &str = "process::follows_its_fleet";
+pub(crate) const TEST: &str = "election::process::follows_its_fleet";
 /// The URL of the server, for a process.
 pub(crate) const URL: &str = "LEASEHOLD_FLEET_URL";
 

@@ -13,7 +13,7 @@ use leasehold::{
 };
 use tokio::time::sleep;
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 /// The time of the store when a test begins.
 const BEGIN: SystemTime = UNIX_EPOCH;

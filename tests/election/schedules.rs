@@ -15,7 +15,7 @@ use leasehold::{
 };
 use tokio::time::sleep;
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 const TTL: Duration = secs(10);
 

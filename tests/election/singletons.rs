@@ -12,10 +12,8 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::{
-    support::virtual_time::{World, in_virtual_time, millis, secs},
-    witness::{Heard, TTL, Witness, until},
-};
+use crate::election::witness::{Heard, TTL, Witness, until};
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 /// The habits of an actor, beside telling that it lives.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,10 +9,8 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::{
-    support::virtual_time::{World, in_virtual_time, millis, secs},
-    witness::{Heard, TTL, Told, Witness, candidacy, stand, until},
-};
+use crate::election::witness::{Heard, TTL, Told, Witness, candidacy, stand, until};
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 /// A candidate in a process of its own.
 struct Candidate {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{fleet::live, process::TICK};
+use crate::election::{fleet::live, process::TICK};
 
 #[test]
 fn no_tick_runs_twice_and_few_are_left_out_though_clocks_are_apart() {

@@ -23,10 +23,8 @@ use leasehold::{
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
-use crate::{
-    gate::JumpingClock,
-    support::virtual_time::{Loaded, in_virtual_time, millis},
-};
+use crate::election::gate::JumpingClock;
+use support::virtual_time::{Loaded, in_virtual_time, millis};
 
 const STEPS: u32 = 12;
 

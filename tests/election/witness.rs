@@ -12,7 +12,7 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::support::virtual_time::{millis, secs};
+use support::virtual_time::{millis, secs};
 
 /// What was told, without the lease.
 #[derive(Clone, Debug, PartialEq)]

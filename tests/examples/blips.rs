@@ -1,7 +1,7 @@
 //! The lottery while its store goes away and comes back.
 
 use super::program::{Program, signal};
-use crate::{Elected, Lottery, count};
+use crate::examples::{Elected, Lottery, count};
 
 #[test]
 fn watchers_wait_for_a_store_that_is_away_and_draw_when_it_is_back() {

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::program::{Program, signal};
-use crate::{Elected, count, support::redis_server::RedisServer};
+use crate::examples::{Elected, count};
+use support::redis_server::RedisServer;
 
 /// The processes of a scheduler on one server.
 fn schedulers<const N: usize>(server: &RedisServer, ttl: &str) -> [Program; N] {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::program::{Program, signal};
-use crate::support::redis_server::RedisServer;
+use support::redis_server::RedisServer;
 
 /// The running application.
 struct Shop {

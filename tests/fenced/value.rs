@@ -6,7 +6,7 @@ use leasehold::{
 };
 use tokio::time::sleep;
 
-use crate::support::virtual_time::{World, in_virtual_time, secs};
+use support::virtual_time::{World, in_virtual_time, secs};
 
 #[test]
 fn a_value_opens_for_a_lease_of_its_resource_alone() {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
 use leasehold::{
     Acquire, AcquireError, Backoff, ForceRelease, Inspect, InspectError, IsHeld, List, ReadLock, RedisStore,
     Release, Request, Stats, Token, WriteLock,
 };
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 const TOKEN: Token = Token::from_bits(1);
 

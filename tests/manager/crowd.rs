@@ -10,7 +10,7 @@ use actix::Addr;
 use leasehold::{AcquireAll, AcquireError, Fence, LeaseSet, LockManager, RedisOptions, RedisStore, Stats};
 use rand::{RngExt, seq::SliceRandom};
 
-use crate::support::redis_server::RedisServer;
+use support::redis_server::RedisServer;
 
 const RESOURCES: usize = 20;
 const CALLERS: usize = 64;

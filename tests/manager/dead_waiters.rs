@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
 use leasehold::{
     Acquire, Mode, ResourceName, StoreError, Token,
     store::{Acquired, Acquisition, Hold, Inbox, Notifications, QueueTicket, Store},
 };
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
 
 const DEAD: [u64; 4] = [1, 8, 30, 300];

@@ -16,7 +16,7 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::support::{
+use support::{
     odd_store::OddStore,
     virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
 };

@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
+use support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 
 /// Random numbers that are the same in each run.
 struct Chance(u64);

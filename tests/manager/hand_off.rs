@@ -2,13 +2,13 @@
 
 use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
-use crate::support::{
-    odd_store::OddStore,
-    virtual_time::{Listener, World, in_virtual_time, millis, secs},
-};
 use actix::{Actor, Addr};
 use leasehold::{
     Acquire, AcquireError, ForceRelease, Inspect, LeaseChange, LockManager, ReadLock, Settings, Stats,
+};
+use support::{
+    odd_store::OddStore,
+    virtual_time::{Listener, World, in_virtual_time, millis, secs},
 };
 use tokio::{
     task::JoinHandle,

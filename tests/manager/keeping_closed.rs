@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::support::{
+use actix::Addr;
+use leasehold::{Acquire, AcquireAll, LockManager, LossReason, ReleaseError};
+use support::{
     odd_store::OddStore,
     virtual_time::{Loaded, World, in_virtual_time, millis, secs},
 };
-use actix::Addr;
-use leasehold::{Acquire, AcquireAll, LockManager, LossReason, ReleaseError};
 use tokio::time::{Instant, sleep, timeout};
 
 const TTL: Duration = secs(10);

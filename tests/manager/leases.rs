@@ -2,13 +2,13 @@
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-use crate::support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, ResponseFuture, WrapFuture};
 use leasehold::{
     Acquire, AcquireError, Backoff, ForceRelease, Inspect, IsHeld, Lease, LeaseChange, LeaseStatus, List,
     LossReason, ReadLock, Release, ReleaseError, Released, RenewError, SetBackoff, Stats, StoreError,
     WriteLock,
 };
+use support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
 
 #[test]

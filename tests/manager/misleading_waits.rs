@@ -8,12 +8,10 @@ use leasehold::{
 };
 use tokio::time::sleep;
 
-use crate::{
-    expected_wait::in_demand,
-    support::{
-        odd_store::OddStore,
-        virtual_time::{Listener, World, in_virtual_time, millis, secs},
-    },
+use crate::manager::expected_wait::in_demand;
+use support::{
+    odd_store::OddStore,
+    virtual_time::{Listener, World, in_virtual_time, millis, secs},
 };
 
 async fn take(locks: &actix::Addr<LockManager>, ask: Acquire) -> Lease {

@@ -22,7 +22,7 @@ use leasehold::{
 };
 use tokio::time::{sleep, timeout};
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 /// The largest number of operations of one kind in flight.
 const MOST_IN_FLIGHT: usize = 1_024;

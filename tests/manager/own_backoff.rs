@@ -11,7 +11,7 @@ use std::{
 use leasehold::{Acquire, AcquireAll, AcquireError, Backoff, SetBackoff, Stats};
 use tokio::time::{Instant, sleep};
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 #[test]
 fn a_request_pauses_as_its_function_says_and_ends_with_it() {

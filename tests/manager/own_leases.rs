@@ -5,7 +5,7 @@ use leasehold::{
 };
 use tokio::time::sleep;
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 fn name(name: &str) -> ResourceName {
     ResourceName::new(name).unwrap()

@@ -4,7 +4,7 @@ use actix::Addr;
 use leasehold::{Acquire, AcquireError, LockManager, Ready, Settings, Shutdown, StoreError};
 use tokio::time::{Instant, sleep};
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 async fn ask(locks: &Addr<LockManager>) -> Result<(), AcquireError> {
     locks.send(Ready).await.unwrap()

@@ -8,7 +8,7 @@ use std::sync::{
 use leasehold::{Acquire, AcquireAll, ForceRelease, Stats, env::Draw};
 use tokio::time::sleep;
 
-use crate::support::virtual_time::{Loaded, World, in_virtual_time, millis, secs};
+use support::virtual_time::{Loaded, World, in_virtual_time, millis, secs};
 
 #[test]
 fn after_a_slow_answer_a_lease_is_renewed_at_its_interval_again() {

@@ -11,7 +11,7 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
+use support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 
 fn revoke() -> Revoke {
     Revoke::new("r").reason("a deploy").grace(secs(30))

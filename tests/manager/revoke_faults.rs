@@ -12,7 +12,7 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::support::{
+use support::{
     odd_store::OddStore,
     virtual_time::{Listener, World, in_virtual_time, millis, secs},
 };

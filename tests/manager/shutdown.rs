@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use actix::Actor;
 
-use crate::support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 use leasehold::{Acquire, AcquireError, LeaseChange, Shutdown};
+use support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
 
 const NOW: Shutdown = Shutdown { drain: Duration::ZERO };

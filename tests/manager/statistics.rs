@@ -4,7 +4,7 @@ use actix::Addr;
 use leasehold::{Acquire, AcquireAll, AcquireError, LockManager, Statistics, Stats};
 use tokio::time::sleep;
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 async fn stats(locks: &Addr<LockManager>) -> Statistics {
     // What has been released without an answer arrives first.

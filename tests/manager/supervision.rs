@@ -18,7 +18,7 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::support::{
+use support::{
     odd_store::OddStore,
     virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
 };

@@ -3,14 +3,14 @@
 
 use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
-use crate::support::{
-    odd_store::OddStore,
-    virtual_time::{Listener, World, in_virtual_time, millis, secs},
-};
 use actix::{Actor, Addr};
 use leasehold::{
     Acquire, AcquireAll, AcquireError, Inspect, LeaseChange, LockManager, ReadLock, Request, Settings,
     Shutdown, Stats, WriteLock,
+};
+use support::{
+    odd_store::OddStore,
+    virtual_time::{Listener, World, in_virtual_time, millis, secs},
 };
 use tokio::{
     task::JoinHandle,

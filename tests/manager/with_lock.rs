@@ -16,7 +16,7 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::support::virtual_time::{World, in_virtual_time, millis, secs};
+use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 /// Returns true if the resource is free, when everything that is on its way has arrived.
 async fn is_free(locks: &Addr<LockManager>) -> bool {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::{
-    load::name,
+use crate::load::name;
+use crate::outages::{
     scenario::{Conflicts, FIRST_KEPT, Keys, RESOURCES, Rig, Scenario, all_kinds},
     sentinel::kill_ahead_of,
-    support::cluster::{RedisCluster, slot_of_tag},
 };
+use support::cluster::{RedisCluster, slot_of_tag};
 
 /// How long a slot rests after each key that has moved.
 const SLOWLY: Duration = Duration::from_millis(100);

@@ -2,12 +2,12 @@
 
 use std::{thread, time::Duration};
 
-use crate::{
-    load::Kind,
+use crate::load::Kind;
+use crate::outages::{
     scenario::{Conflicts, Keys, Rig, Scenario},
     single::FROZEN,
-    support::redis_server::RedisServer,
 };
+use support::redis_server::RedisServer;
 
 /// How long two of five are down.
 const DOWN: Duration = Duration::from_secs(4);

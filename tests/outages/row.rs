@@ -4,10 +4,8 @@ use std::{collections::BTreeMap, fmt};
 
 use leasehold_testing::history::Conflict;
 
-use crate::{
-    load::{Report, micros_of},
-    scenario::{FIRST_KEPT, Scenario, Seen},
-};
+use crate::load::{Report, micros_of};
+use crate::outages::scenario::{FIRST_KEPT, Scenario, Seen};
 
 /// What a scenario has cost, in words.
 pub(crate) struct Row(Vec<String>);

@@ -5,11 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
+use crate::outages::{
     scenario::{Conflicts, Keys, Rig, Scenario, all_kinds},
     single::FROZEN,
-    support::{redis_server::RedisServer, sentinels::Sentinels},
 };
+use support::{redis_server::RedisServer, sentinels::Sentinels};
 
 /// How much of what a master did last its replicas do not hear of.
 const BEHIND: Duration = Duration::from_millis(800);

@@ -2,10 +2,8 @@
 
 use std::{thread, time::Duration};
 
-use crate::{
-    scenario::{Conflicts, Keys, Rig, Scenario, all_kinds},
-    support::redis_server::RedisServer,
-};
+use crate::outages::scenario::{Conflicts, Keys, Rig, Scenario, all_kinds};
+use support::redis_server::RedisServer;
 
 /// How long a frozen server is frozen.
 pub(crate) const FROZEN: Duration = Duration::from_secs(10);

@@ -2,10 +2,8 @@
 
 use leasehold_testing::history::{self, Conflict, Held};
 
-use crate::{
-    load::{Report, micros_of, name},
-    scenario::{Conflicts, FIRST_KEPT, GRACE, LONGEST_TTL, RESOURCES, Scenario, Seen},
-};
+use crate::load::{Report, micros_of, name};
+use crate::outages::scenario::{Conflicts, FIRST_KEPT, GRACE, LONGEST_TTL, RESOURCES, Scenario, Seen};
 
 impl Seen {
     /// The leases of a resource.

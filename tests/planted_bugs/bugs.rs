@@ -2,7 +2,7 @@
 
 use Finder::{OneStore, Quorum, Test};
 
-use crate::programs::{SIMULATIONS_OF_TUNERS, UNIT_TESTS};
+use crate::planted_bugs::programs::{SIMULATIONS_OF_TUNERS, UNIT_TESTS};
 
 /// The tests that simulate worlds.
 pub(crate) const ONE_STORE: &str = "every_seed_keeps_every_promise";

@@ -1,7 +1,7 @@
 //! The programs that look for bugs: compiled once with every point for a bug, and run with one bug at a time.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env,
     io::{self, BufRead, BufReader},
     ops::Range,
@@ -9,8 +9,9 @@ use std::{
     process::Command,
 };
 
-/// The files of tests that look for bugs.
-const TESTS: [&str; 4] = ["simulation", "manager", "quorum", "election"];
+/// The suites that look for bugs, and the programs that have them.
+const SUITES: [(&str, &str); 4] =
+    [("simulation", "orders"), ("quorum", "orders"), ("manager", "callers"), ("election", "callers")];
 
 /// The program of the library's unit tests.
 pub(crate) const UNIT_TESTS: &str = "leasehold";
@@ -46,7 +47,7 @@ impl Programs {
             )
             // Most bugs show themselves soon: to optimise would take longer than it saves.
             .args(["--config", "profile.test.package.leasehold.opt-level=0"])
-            .args(TESTS.iter().flat_map(|test| ["--test", test]))
+            .args(programs_of_suites().iter().flat_map(|program| ["--test", program]))
             .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
             .env("RUSTC_WORKSPACE_WRAPPER", root.join("tests/planted_bugs/compiler"))
             .current_dir(root)
@@ -57,7 +58,7 @@ impl Programs {
         assert!(output.status.success(), "it does not compile with the points for bugs:\n{messages}{errors}");
         let built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let programs = built.filter_map(|message| {
-            let mut names = TESTS.into_iter().chain([UNIT_TESTS, SIMULATIONS_OF_TUNERS]);
+            let mut names = programs_of_suites().into_iter().chain([UNIT_TESTS, SIMULATIONS_OF_TUNERS]);
             let name = names.find(|name| message["target"]["name"] == *name)?;
             Some((name, PathBuf::from(message["executable"].as_str()?)))
         });
@@ -84,11 +85,20 @@ impl Programs {
         run(command, enough)
     }
 
-    fn command(&self, program: &str, test: &str, bug: &str) -> Command {
+    /// The command that runs one test of a suite, or of a program that is no suite.
+    fn command(&self, suite: &str, test: &str, bug: &str) -> Command {
+        let found = SUITES.iter().find(|(name, _)| *name == suite);
+        let (program, test) =
+            found.map_or((suite, test.to_owned()), |(_, program)| (program, format!("{suite}::{test}")));
         let mut command = Command::new(&self.0[program]);
-        command.args([test, "--exact", "--nocapture"]).env("LEASEHOLD_PLANTED", bug);
+        command.args([&test, "--exact", "--nocapture"]).env("LEASEHOLD_PLANTED", bug);
         command
     }
+}
+
+/// Each program that has such a suite, once.
+fn programs_of_suites() -> BTreeSet<&'static str> {
+    SUITES.into_iter().map(|(_, program)| program).collect()
 }
 
 /// Runs a command to its end, or until a line of its output is `enough`.

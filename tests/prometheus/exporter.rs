@@ -15,7 +15,7 @@ use leasehold::{Acquire, LockManager, RedisOptions, RedisStore};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::time::sleep;
 
-use crate::words::{metrics_of_the_console, recommended_buckets, text};
+use crate::prometheus::words::{metrics_of_the_console, recommended_buckets, text};
 
 /// How long the manager waits for an answer of the server: an outage of a second is then more than one of them.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use leasehold::LossReason;
 
-use crate::{
+use crate::prometheus::{
     server::promtool,
     words::{
         alerts, metric_of, metrics_in, metrics_of_the_console, metrics_of_the_library, recommended_buckets,

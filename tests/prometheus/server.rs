@@ -13,7 +13,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::redis_server::free_port;
+use support::redis_server::free_port;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 

@@ -12,7 +12,7 @@ use leasehold::Shutdown;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use serde_json::Value;
 
-use crate::support::virtual_time::{World, in_virtual_time};
+use support::virtual_time::{World, in_virtual_time};
 
 /// The text of a file of the project.
 pub(crate) fn text(path: &str) -> String {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::{
+use crate::queue::{
     fleet::Fleet,
     monitor::Monitor,
-    redis_server::RedisServer,
     talk::{Do, Setup},
 };
+use support::redis_server::RedisServer;
 
 /// The process that holds the resource while the others come to wait.
 const HOLDER: usize = 0;

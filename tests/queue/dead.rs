@@ -7,11 +7,11 @@ use leasehold::{
     store::{Acquired, Acquisition, Hold, Store},
 };
 
-use crate::{
+use crate::queue::{
     fleet::Fleet,
-    redis_server::RedisServer,
     talk::{Do, Setup, micros},
 };
+use support::redis_server::RedisServer;
 
 const HOLDER: usize = 0;
 const ALIVE: usize = 1;

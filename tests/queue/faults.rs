@@ -4,11 +4,11 @@
 
 use std::{thread, time::Duration};
 
-use crate::{
+use crate::queue::{
     fleet::Fleet,
-    redis_server::RedisServer,
     talk::{Do, Setup, Turn, micros},
 };
+use support::redis_server::RedisServer;
 
 /// The process that holds the resource while the others come to wait.
 const HOLDER: usize = 0;

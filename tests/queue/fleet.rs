@@ -12,11 +12,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
+use crate::queue::{
     process::{SETUP, TEST},
-    redis_server::RedisServer,
     talk::{Do, Setup, Told, Turn},
 };
+use support::redis_server::RedisServer;
 
 /// How long anything may take that has no bound of its own.
 const MOST: Duration = Duration::from_secs(30);

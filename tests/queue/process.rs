@@ -13,10 +13,10 @@ use tokio::{
     time::sleep,
 };
 
-use crate::talk::{Do, Setup, Told, Turn, micros};
+use crate::queue::talk::{Do, Setup, Told, Turn, micros};
 
 /// The test below, as it is named on the command line.
-pub(crate) const TEST: &str = "process::follows_its_test";
+pub(crate) const TEST: &str = "queue::process::follows_its_test";
 /// Where a process finds its [`Setup`].
 pub(crate) const SETUP: &str = "LEASEHOLD_TEST_SETUP";
 pub(crate) const HOLD: Duration = Duration::from_millis(1);

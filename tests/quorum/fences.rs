@@ -9,11 +9,11 @@ use leasehold::{
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::{
+use crate::quorum::{
     nodes::{Quorum, TTL, exclusive, granted},
     restarts::{PATIENT, on_servers},
-    support::{patient, redis_server::RedisServer},
 };
+use support::{patient, redis_server::RedisServer};
 
 #[tokio::test(start_paused = true)]
 async fn fences_grow_over_a_thousand_acquisitions_while_nodes_are_restarted_empty() {

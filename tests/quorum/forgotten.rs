@@ -9,11 +9,11 @@ use leasehold::{
 };
 use tokio::time::sleep;
 
-use crate::{
+use crate::quorum::{
     nodes::{begin, exclusive, granted, short_of},
     pace::Ahead,
-    support::{patient, redis_server::RedisServer},
 };
+use support::{patient, redis_server::RedisServer};
 
 const MAX_TTL: Duration = Duration::from_secs(60);
 

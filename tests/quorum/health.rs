@@ -8,7 +8,7 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::nodes::{Quorum, TTL, exclusive, granted, refused};
+use crate::quorum::nodes::{Quorum, TTL, exclusive, granted, refused};
 
 const LONG: Duration = Duration::from_secs(1);
 

@@ -8,7 +8,8 @@ use leasehold::{
     store::{QuorumNode, Store},
 };
 
-use crate::{nodes::exclusive, support::odd_store::OddStore};
+use crate::quorum::nodes::exclusive;
+use support::odd_store::OddStore;
 
 #[tokio::test(start_paused = true)]
 async fn an_acquisition_that_is_executed_after_its_release_is_released_again() {

@@ -11,7 +11,7 @@ use leasehold::{
 };
 use tokio::time::sleep;
 
-use crate::support::virtual_time::{in_virtual_time, secs};
+use support::virtual_time::{in_virtual_time, secs};
 
 struct Fleet {
     nodes: Vec<MemoryStore>,

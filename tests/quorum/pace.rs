@@ -20,10 +20,8 @@ use leasehold::{
 };
 use tokio::time::sleep;
 
-use crate::{
-    nodes::{TTL, ask, begin, exclusive, granted},
-    support::{patient, redis_server::RedisServer},
-};
+use crate::quorum::nodes::{TTL, ask, begin, exclusive, granted};
+use support::{patient, redis_server::RedisServer};
 
 /// A node that counts how often its fences are raised.
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use leasehold::{
 };
 use redis::Value;
 
-use crate::{
+use crate::quorum::{
     nodes::{exclusive, refused},
     restarts::{PATIENT, with_options},
-    support::redis_server::RedisServer,
 };
+use support::redis_server::RedisServer;
 
 #[tokio::test]
 async fn redlock_and_a_quorum_of_plain_nodes_exclude_each_other() {

@@ -14,11 +14,11 @@ use leasehold::{
 use redis::Value;
 use tokio::time::{Instant, timeout};
 
-use crate::{
+use crate::quorum::{
     nodes::{Quorum, exclusive, granted},
     restarts::{PATIENT, on, patiently},
-    support::{patient, redis_server::RedisServer},
 };
+use support::{patient, redis_server::RedisServer};
 
 const WINDOW: Duration = Duration::from_millis(400);
 const TICKET_TTL: Duration = Duration::from_secs(5);

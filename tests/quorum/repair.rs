@@ -7,7 +7,7 @@ use leasehold::{
     store::{Renewed, Store},
 };
 
-use crate::nodes::{Quorum, TTL, exclusive, granted, refused};
+use crate::quorum::nodes::{Quorum, TTL, exclusive, granted, refused};
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_lost_a_lease_has_it_again_after_a_renewal() {

@@ -9,12 +9,10 @@ use leasehold::{
 
 use tokio::time::{sleep, timeout};
 
-use crate::{
-    nodes::{Quorum, TTL, exclusive, granted, refused, short_of},
-    support::{
-        patient::{self, patient},
-        redis_server::RedisServer,
-    },
+use crate::quorum::nodes::{Quorum, TTL, exclusive, granted, refused, short_of};
+use support::{
+    patient::{self, patient},
+    redis_server::RedisServer,
 };
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use leasehold::{
 };
 use tokio::time::sleep;
 
-use crate::nodes::{Quorum, TTL, exclusive, granted};
+use crate::quorum::nodes::{Quorum, TTL, exclusive, granted};
 
 fn owned() -> Acquisition {
     let mut asked = exclusive();

@@ -8,11 +8,11 @@ use leasehold::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::{
+use crate::quorum::{
     nodes::{Quorum, TTL, begin, exclusive, granted, short_of},
     restarts::on_servers,
-    support::redis_server::RedisServer,
 };
+use support::redis_server::RedisServer;
 
 const SLOW: Duration = Duration::from_millis(300);
 const FROZEN: Duration = Duration::from_secs(60);

@@ -8,7 +8,7 @@ use leasehold::{
 };
 use tokio::time::Instant;
 
-use crate::nodes::{Quorum, TTL, ask, exclusive, granted, refused, short_of};
+use crate::quorum::nodes::{Quorum, TTL, ask, exclusive, granted, refused, short_of};
 
 const LONG: Duration = Duration::from_secs(1);
 

@@ -13,10 +13,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::support::redis_server::RedisServer;
+use support::redis_server::RedisServer;
 
 /// The test below, as it is named on the command line.
-const TEST: &str = "revoke::holds_until_it_is_told";
+const TEST: &str = "redis::revoke::holds_until_it_is_told";
 const URL: &str = "LEASEHOLD_HOLDER_URL";
 const ROUNDS: usize = 50;
 const WITHIN: Duration = Duration::from_secs(30);

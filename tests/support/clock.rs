@@ -9,15 +9,16 @@ use leasehold::env::{Clock, Moment};
 
 /// Stands still until it is told how much time has passed.
 #[derive(Debug)]
-pub(crate) struct TestClock(Mutex<Duration>);
+pub struct TestClock(Mutex<Duration>);
 
 impl TestClock {
     /// One hour after its origin.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self(Mutex::new(Duration::from_secs(3600)))
     }
 
-    pub(crate) fn advance(&self, by: Duration) {
+    /// Moves it forward.
+    pub fn advance(&self, by: Duration) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) += by;
     }
 }

@@ -9,29 +9,30 @@ use redis::{FromRedisValue, Value};
 
 use super::redis_server::RedisServer;
 
-pub(crate) const MASTERS: usize = 3;
+/// The number of masters, each of which has a replica.
+pub const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// A running cluster.
-pub(crate) struct RedisCluster {
+pub struct RedisCluster {
     /// The masters first, then a replica of each.
-    pub(crate) nodes: Vec<RedisServer>,
+    pub nodes: Vec<RedisServer>,
 }
 
 impl RedisCluster {
     /// Starts a cluster that takes a node for dead after a second.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self::launch("1000", RedisServer::with_args)
     }
 
     /// Starts a cluster for tests in which no node dies: one that gets no turn for seconds is not replaced.
-    pub(crate) fn calm() -> Self {
+    pub fn calm() -> Self {
         Self::launch("60000", RedisServer::with_args)
     }
 
     /// Starts a cluster whose clocks [`advance`](Self::advance) can move, and which takes nobody for dead therefore.
-    pub(crate) fn with_clock() -> Self {
+    pub fn with_clock() -> Self {
         Self::launch("1000000000", RedisServer::with_clock_and_args)
     }
 
@@ -61,7 +62,7 @@ impl RedisCluster {
     }
 
     /// Waits until every node that runs agrees that all slots are served, and each has its replica.
-    pub(crate) fn wait_until_whole(&self) {
+    pub fn wait_until_whole(&self) {
         self.wait("all slots are served", || {
             self.nodes.iter().all(|node| {
                 let info = text(node, &["CLUSTER", "INFO"]);
@@ -76,35 +77,35 @@ impl RedisCluster {
     }
 
     /// The URL of the cluster, by two of its nodes.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", self.nodes[0].port(), self.nodes[4].port())
     }
 
     /// Moves the clocks of all nodes forward.
-    pub(crate) fn advance(&self, by: Duration) {
+    pub fn advance(&self, by: Duration) {
         self.nodes.iter().for_each(|node| node.advance(by));
     }
 
     /// All keys on all masters.
-    pub(crate) fn keys(&self) -> Vec<(String, i64)> {
+    pub fn keys(&self) -> Vec<(String, i64)> {
         let masters = self.nodes.iter().filter(|node| is_master(node));
         masters.flat_map(|master| master.keys()).collect()
     }
 
     /// Has the replica of a master take its place, as an operator does, and waits until it has.
-    pub(crate) fn fail_over(&self, replica: usize) {
+    pub fn fail_over(&self, replica: usize) {
         let replica = &self.nodes[replica];
         replica.command(&["CLUSTER", "FAILOVER"]);
         self.wait("the replica is the master", || is_master(replica));
     }
 
     /// Waits until a replica has taken its master's place by itself.
-    pub(crate) fn wait_until_master(&self, replica: usize) {
+    pub fn wait_until_master(&self, replica: usize) {
         self.wait("the replica is the master", || is_master(&self.nodes[replica]));
     }
 
     /// The place of the master that has this slot.
-    pub(crate) fn master_of(&self, slot: u16) -> usize {
+    pub fn master_of(&self, slot: u16) -> usize {
         let answer = self.nodes[0].command(&["CLUSTER", "SLOTS"]);
         let ranges: Vec<(u16, u16, Address)> = read(ranges_without_replicas(answer));
         let range = ranges.iter().find(|(first, last, _)| (*first..=*last).contains(&slot));
@@ -113,7 +114,7 @@ impl RedisCluster {
     }
 
     /// The host names of all nodes, as this one knows them; an empty one for who has none.
-    pub(crate) fn names(&self, node: &RedisServer) -> Vec<String> {
+    pub fn names(&self, node: &RedisServer) -> Vec<String> {
         let table = text(node, &["CLUSTER", "NODES"]);
         // An address is `ip:port@bus`, and behind a comma the name.
         let addresses = table.lines().filter_map(|line| line.split(' ').nth(1));
@@ -121,7 +122,7 @@ impl RedisCluster {
     }
 
     /// Moves a slot key by key, as `redis-cli --cluster reshard` does, with a pause after each key. Answers which keys.
-    pub(crate) fn move_slot(&self, slot: u16, to: usize, pause: Duration) -> Vec<String> {
+    pub fn move_slot(&self, slot: u16, to: usize, pause: Duration) -> Vec<String> {
         let moved = self.begin_to_move(slot, to).finish(pause);
         // Only two nodes were told; who asks a third for the master must not be sent back.
         self.wait("the slot has moved for all", || self.master_of(slot) == to);
@@ -129,7 +130,7 @@ impl RedisCluster {
     }
 
     /// Lets a slot begin to move, without any key of it.
-    pub(crate) fn begin_to_move(&self, slot: u16, to: usize) -> Moving<'_> {
+    pub fn begin_to_move(&self, slot: u16, to: usize) -> Moving<'_> {
         let (source, target) = (&self.nodes[self.master_of(slot)], &self.nodes[to]);
         let moving = Moving { source, target, slot: slot.to_string() };
         target.command(&["CLUSTER", "SETSLOT", &moving.slot, "IMPORTING", &id(source)]);
@@ -138,7 +139,7 @@ impl RedisCluster {
     }
 
     /// Waits until something is so.
-    pub(crate) fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
+    pub fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
         let start = Instant::now();
         while !is_so() {
             assert!(start.elapsed() < READY_WITHIN, "not in time: {what}");
@@ -148,7 +149,7 @@ impl RedisCluster {
 }
 
 /// A slot on its way.
-pub(crate) struct Moving<'a> {
+pub struct Moving<'a> {
     source: &'a RedisServer,
     target: &'a RedisServer,
     slot: String,
@@ -156,14 +157,14 @@ pub(crate) struct Moving<'a> {
 
 impl Moving<'_> {
     /// Has the node that receives the slot know of it, or not.
-    pub(crate) fn tell_target(&self, know: bool) {
+    pub fn tell_target(&self, know: bool) {
         let source = id(self.source);
         let state = if know { &["IMPORTING", &source][..] } else { &["STABLE"] };
         self.target.command(&[&["CLUSTER", "SETSLOT", &self.slot], state].concat());
     }
 
     /// Moves one key. On a machine that is busy, nodes take each other for dead for a moment, and it is tried again.
-    pub(crate) fn move_key(&self, key: &str) {
+    pub fn move_key(&self, key: &str) {
         let port = self.target.port().to_string();
         let words = ["MIGRATE", "127.0.0.1", &port, key, "0", "5000"];
         let start = Instant::now();
@@ -174,7 +175,7 @@ impl Moving<'_> {
     }
 
     /// Moves what is left, with a pause after each key, and then the slot itself. Answers which keys that were.
-    pub(crate) fn finish(self, pause: Duration) -> Vec<String> {
+    pub fn finish(self, pause: Duration) -> Vec<String> {
         let mut moved = Vec::new();
         loop {
             let keys: Vec<String> = read(self.source.command(&["CLUSTER", "GETKEYSINSLOT", &self.slot, "1"]));
@@ -191,7 +192,7 @@ impl Moving<'_> {
 }
 
 /// The slot of a hash tag.
-pub(crate) fn slot_of_tag(tag: &str) -> u16 {
+pub fn slot_of_tag(tag: &str) -> u16 {
     let crc = tag.bytes().fold(0, |crc: u16, byte| {
         let crc = crc ^ (u16::from(byte) << 8);
         (0..8).fold(crc, |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 })
@@ -200,13 +201,13 @@ pub(crate) fn slot_of_tag(tag: &str) -> u16 {
 }
 
 /// The place of the master that has a hash tag when the cluster starts.
-pub(crate) fn place_of_tag(tag: &str) -> usize {
+pub fn place_of_tag(tag: &str) -> usize {
     let slot = usize::from(slot_of_tag(tag));
     (1..MASTERS).filter(|number| slot >= number * SLOTS / MASTERS).count()
 }
 
 /// Of these names one in a slot of each master, as a cluster has them when it starts.
-pub(crate) fn one_on_each_master(mut names: impl FnMut() -> String) -> Vec<String> {
+pub fn one_on_each_master(mut names: impl FnMut() -> String) -> Vec<String> {
     (0..MASTERS)
         .filter_map(|number| std::iter::repeat_with(&mut names).find(|name| place_of_tag(name) == number))
         .collect()

@@ -20,8 +20,9 @@ use leasehold::{
     },
 };
 
+/// A store in memory that does as it is told.
 #[derive(Clone, Debug)]
-pub(crate) struct OddStore {
+pub struct OddStore {
     inner: MemoryStore,
     late: Arc<Mutex<VecDeque<Duration>>>,
     panics: Arc<AtomicBool>,
@@ -39,7 +40,8 @@ pub(crate) struct OddStore {
 }
 
 impl OddStore {
-    pub(crate) fn new(inner: MemoryStore) -> Self {
+    /// A store that is not odd yet.
+    pub fn new(inner: MemoryStore) -> Self {
         let (late, panics, down) = (Arc::default(), Arc::default(), Arc::default());
         let (renewals, releases, batches) = (Arc::default(), Arc::default(), Arc::default());
         let (acquisitions_take, renewals_take) = (Arc::default(), Arc::default());
@@ -62,42 +64,42 @@ impl OddStore {
     }
 
     /// It has no queue and notifies nobody, as a server with the plain layout.
-    pub(crate) fn plain(inner: MemoryStore) -> Self {
+    pub fn plain(inner: MemoryStore) -> Self {
         Self { plain: true, ..Self::new(inner) }
     }
 
     /// The next acquisition is answered "timed out" at once, and executed after `delay`.
-    pub(crate) fn execute_late(&self, delay: Duration) {
+    pub fn execute_late(&self, delay: Duration) {
         self.late.lock().unwrap().push_back(delay);
     }
 
     /// Acquisitions are executed at once, and answered after `delay`.
-    pub(crate) fn answer_acquisitions_after(&self, delay: Duration) {
+    pub fn answer_acquisitions_after(&self, delay: Duration) {
         self.acquisitions_take.store(u64::try_from(delay.as_millis()).unwrap(), Ordering::Relaxed);
     }
 
     /// Renewals are executed at once, and answered after `delay`.
-    pub(crate) fn answer_renewals_after(&self, delay: Duration) {
+    pub fn answer_renewals_after(&self, delay: Duration) {
         self.renewals_take.store(u64::try_from(delay.as_millis()).unwrap(), Ordering::Relaxed);
     }
 
     /// Acquisitions panic before they have a future.
-    pub(crate) fn panic_from_now_on(&self) {
+    pub fn panic_from_now_on(&self) {
         self.panics.store(true, Ordering::Relaxed);
     }
 
     /// Somebody else writes a register right before each write to it, from now on: the same value, as a new revision.
-    pub(crate) fn keep_registers_busy(&self) {
+    pub fn keep_registers_busy(&self) {
         self.busy.store(true, Ordering::Relaxed);
     }
 
     /// The number of writes to registers that it was asked for.
-    pub(crate) fn register_writes(&self) -> u64 {
+    pub fn register_writes(&self) -> u64 {
         self.register_writes.load(Ordering::Relaxed)
     }
 
     /// Nothing is executed while it is down.
-    pub(crate) fn go_down(&self, down: bool) {
+    pub fn go_down(&self, down: bool) {
         self.down.store(down, Ordering::Relaxed);
     }
 
@@ -110,16 +112,18 @@ impl OddStore {
         })
     }
 
-    pub(crate) fn renewals(&self) -> u64 {
+    /// The number of renewals that it was asked for.
+    pub fn renewals(&self) -> u64 {
         self.renewals.load(Ordering::Relaxed)
     }
 
     /// The renewals and releases that came together, since this was asked last: which verb, and how many of it.
-    pub(crate) fn batches(&self) -> Vec<(&'static str, usize)> {
+    pub fn batches(&self) -> Vec<(&'static str, usize)> {
         std::mem::take(&mut self.batches.lock().unwrap())
     }
 
-    pub(crate) fn releases(&self) -> u64 {
+    /// The number of releases that it was asked for.
+    pub fn releases(&self) -> u64 {
         self.releases.load(Ordering::Relaxed)
     }
 }

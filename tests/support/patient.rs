@@ -5,12 +5,12 @@ use std::time::Duration;
 use leasehold::{RedisOptions, RedisStore};
 
 /// The options of a store that waits longer for its server than a busy machine keeps one waiting.
-pub(crate) fn patient() -> RedisOptions {
+pub fn patient() -> RedisOptions {
     const PATIENCE: Duration = Duration::from_secs(10);
     RedisOptions { connect_timeout: PATIENCE, response_timeout: PATIENCE, ..RedisOptions::default() }
 }
 
 /// Returns a store of these options.
-pub(crate) fn open(url: &str) -> RedisStore {
+pub fn open(url: &str) -> RedisStore {
     RedisStore::with_options(url, patient()).unwrap()
 }

@@ -3,7 +3,7 @@
 use std::{env, fs::File, net::TcpListener};
 
 /// A port that is reserved for as long as this value is there, in all test programs that run on this machine.
-pub(crate) struct Port {
+pub struct Port {
     number: u16,
     _lock: File,
 }
@@ -11,13 +11,13 @@ pub(crate) struct Port {
 impl Port {
     /// Reserves a port that nobody listens on. No outgoing connection takes it while its server is down, because the system
     /// gives those higher ports. The same is true of the bus port of a cluster's node, which is 10,000 higher.
-    pub(crate) fn reserve() -> Self {
+    pub fn reserve() -> Self {
         let numbers = std::iter::repeat_with(|| rand::random_range(11_000..21_000));
         numbers.take(1000).find_map(Self::reserved).expect("a free port")
     }
 
     /// The number of the port.
-    pub(crate) const fn number(&self) -> u16 {
+    pub const fn number(&self) -> u16 {
         self.number
     }
 

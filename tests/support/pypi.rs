@@ -1,18 +1,20 @@
 //! Programs from the Python package index, each in a virtual environment that is made at its first use.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Mutex, PoisonError},
 };
 
+use crate::target_tmp;
+
 /// Where a package of this version (`name==version`) is installed, with all that it needs.
-pub(crate) fn environment(package: &str) -> PathBuf {
+pub fn environment(package: &str) -> PathBuf {
     // The tests of a process come one after the other, so that the first one makes it for all.
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let directory = target_tmp();
     let environment = directory.join(package.replace("==", "-"));
     if environment.exists() {
         return environment;
@@ -28,12 +30,13 @@ pub(crate) fn environment(package: &str) -> PathBuf {
     environment
 }
 
-pub(crate) fn python(environment: &Path) -> PathBuf {
+/// The python of an environment.
+pub fn python(environment: &Path) -> PathBuf {
     environment.join("bin/python")
 }
 
 /// A file of a package in its environment.
-pub(crate) fn file(environment: &Path, of_package: &str) -> PathBuf {
+pub fn file(environment: &Path, of_package: &str) -> PathBuf {
     let versions = fs::read_dir(environment.join("lib")).expect("the libraries of an environment");
     let files = versions.map(|version| version.unwrap().path().join("site-packages").join(of_package));
     files.into_iter().find(|file| file.exists()).unwrap_or_else(|| panic!("there is no {of_package}"))

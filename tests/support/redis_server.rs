@@ -16,12 +16,13 @@ use std::{
 use redis::{Connection, Value};
 use tempfile::TempDir;
 
-pub(crate) use self::ports::Port;
+pub use self::ports::Port;
+use crate::target_tmp;
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// A running redis-server without persistence, killed when dropped.
-pub(crate) struct RedisServer {
+pub struct RedisServer {
     directory: TempDir,
     port: Port,
     program: PathBuf,
@@ -32,27 +33,27 @@ pub(crate) struct RedisServer {
 
 impl RedisServer {
     /// Starts a server and waits until it answers.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self::installed(&[], None)
     }
 
     /// Starts a server with these command line arguments besides the usual ones.
-    pub(crate) fn with_args(arguments: &[&str]) -> Self {
+    pub fn with_args(arguments: &[&str]) -> Self {
         Self::installed(arguments, None)
     }
 
     /// Starts a server whose wall clock [`advance`](Self::advance) can move.
-    pub(crate) fn with_clock() -> Self {
+    pub fn with_clock() -> Self {
         Self::installed(&[], Some(()))
     }
 
     /// Starts a server with these command line arguments and a clock that [`advance`](Self::advance) can move.
-    pub(crate) fn with_clock_and_args(arguments: &[&str]) -> Self {
+    pub fn with_clock_and_args(arguments: &[&str]) -> Self {
         Self::installed(arguments, Some(()))
     }
 
     /// Starts another program than the installed redis-server, with a clock that [`advance`](Self::advance) can move.
-    pub(crate) fn of(program: PathBuf) -> Self {
+    pub fn of(program: PathBuf) -> Self {
         Self::launch(program, &[], Some(()))
     }
 
@@ -79,48 +80,48 @@ impl RedisServer {
     }
 
     /// The URL of the server.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port())
     }
 
     /// The port of the server, on 127.0.0.1.
-    pub(crate) const fn port(&self) -> u16 {
+    pub const fn port(&self) -> u16 {
         self.port.number()
     }
 
     /// The URL of the server for a user with a password.
-    pub(crate) fn url_for(&self, user: &str, password: &str) -> String {
+    pub fn url_for(&self, user: &str, password: &str) -> String {
         format!("redis://{user}:{password}@127.0.0.1:{}", self.port())
     }
 
     /// Moves the server's wall clock forward.
-    pub(crate) fn advance(&self, by: Duration) {
+    pub fn advance(&self, by: Duration) {
         self.clock.as_ref().expect("a server that was started by `with_clock`").step(nanos(by));
     }
 
     /// Sets the server's wall clock back.
-    pub(crate) fn set_back(&self, by: Duration) {
+    pub fn set_back(&self, by: Duration) {
         self.clock.as_ref().expect("a server that was started by `with_clock`").step(-nanos(by));
     }
 
     /// Stops the process where it stands (SIGSTOP): connections stay open and nothing is answered.
-    pub(crate) fn pause(&self) {
+    pub fn pause(&self) {
         self.signal("-STOP");
     }
 
     /// Lets the process go on (SIGCONT), with what has arrived meanwhile.
-    pub(crate) fn resume(&self) {
+    pub fn resume(&self) {
         self.signal("-CONT");
     }
 
     /// Kills the process and waits until it is gone. Its memory is lost.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.process.kill().expect("a process that can be killed");
         self.process.wait().expect("a process that ends");
     }
 
     /// Kills the process if it still runs, and starts an empty one on the same port.
-    pub(crate) fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.kill();
         let Self { directory, port, program, arguments, clock, process: _ } = &*self;
         self.process = spawn(program, directory.path(), port.number(), arguments, clock.as_ref());
@@ -129,19 +130,19 @@ impl RedisServer {
     }
 
     /// Sends one command on a connection of its own.
-    pub(crate) fn command(&self, words: &[&str]) -> Value {
+    pub fn command(&self, words: &[&str]) -> Value {
         self.try_command(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
     /// Sends one command on a connection of its own, which may fail.
-    pub(crate) fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {
+    pub fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);
         command.query(&mut connect(self.port())?)
     }
 
     /// All keys with the milliseconds they have left (-1: no end), in order of name.
-    pub(crate) fn keys(&self) -> Vec<(String, i64)> {
+    pub fn keys(&self) -> Vec<(String, i64)> {
         let names: Vec<String> =
             redis::from_redis_value(self.command(&["KEYS", "*"])).expect("a list of keys");
         let left = |name: &str| redis::from_redis_value(self.command(&["PTTL", name])).expect("a number");
@@ -198,7 +199,7 @@ fn spawn(
 }
 
 /// Returns a port that nobody listens on at this moment.
-pub(crate) fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     Port::reserve().number()
 }
 
@@ -255,14 +256,14 @@ fn nanos(time: Duration) -> i64 {
 }
 
 /// The wall clock of a process, which is not that of this machine. It is there until this is dropped.
-pub(crate) struct WallClock {
+pub struct WallClock {
     _clock: ServerClock,
     _directory: TempDir,
 }
 
 impl WallClock {
     /// Sets the clock of a process that is going to be started, in seconds ahead of this machine.
-    pub(crate) fn of(process: &mut Command, seconds: i64) -> Self {
+    pub fn of(process: &mut Command, seconds: i64) -> Self {
         let directory = tempfile::tempdir().expect("a directory for a clock");
         let clock = ServerClock::new(directory.path());
         let nanos = seconds * 1_000_000_000;
@@ -276,8 +277,8 @@ impl WallClock {
 fn clock_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/support/clockshim.c");
+        let directory = target_tmp();
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/support/clockshim.c");
         let (unfinished, library) =
             (directory.join(format!("clockshim-{}", std::process::id())), directory.join("clockshim.so"));
         let mut compiler = Command::new("cc");

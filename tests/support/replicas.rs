@@ -9,14 +9,16 @@ use super::redis_server::RedisServer;
 const READY_WITHIN: Duration = Duration::from_secs(20);
 
 /// A master, and replicas that have caught up with it.
-pub(crate) struct Replicated {
-    pub(crate) master: RedisServer,
-    pub(crate) replicas: Vec<RedisServer>,
+pub struct Replicated {
+    /// The master.
+    pub master: RedisServer,
+    /// Its replicas.
+    pub replicas: Vec<RedisServer>,
 }
 
 impl Replicated {
     /// Starts a master with so many replicas.
-    pub(crate) fn start(replicas: usize) -> Self {
+    pub fn start(replicas: usize) -> Self {
         // They are not given up when a test moves its clock.
         let master = RedisServer::with_clock_and_args(&["--repl-timeout", "86400"]);
         master.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
@@ -28,7 +30,7 @@ impl Replicated {
     }
 
     /// Waits until all replicas follow the master and confirm what it writes.
-    pub(crate) fn wait_until_online(&self) {
+    pub fn wait_until_online(&self) {
         let client = redis::Client::open(self.master.url()).expect("a URL");
         let mut connection = client.get_connection().expect("a connection");
         let give_up = Instant::now() + READY_WITHIN;

@@ -19,19 +19,20 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 const SERVER: [&str; 4] = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "86400"];
 
 /// A running service with its sentinels.
-pub(crate) struct Sentinels {
-    pub(crate) servers: Vec<RedisServer>,
+pub struct Sentinels {
+    /// The master first, unless there was a failover, and its replicas.
+    pub servers: Vec<RedisServer>,
     sentinels: Vec<Sentinel>,
 }
 
 impl Sentinels {
     /// Starts all of them. A master is taken for dead after a second.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self::with("1000")
     }
 
     /// Starts all of them for tests in which no master dies: one that gets no turn for seconds is not replaced.
-    pub(crate) fn calm() -> Self {
+    pub fn calm() -> Self {
         Self::with("600000")
     }
 
@@ -57,14 +58,14 @@ impl Sentinels {
     }
 
     /// The URL of the service.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         let hosts: Vec<_> =
             self.sentinels.iter().map(|it| format!("127.0.0.1:{}", it.port.number())).collect();
         format!("redis+sentinel://{}/{SERVICE}", hosts.join(","))
     }
 
     /// The place of the master in `servers`, as the first sentinel that answers says.
-    pub(crate) fn master(&self) -> usize {
+    pub fn master(&self) -> usize {
         let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE];
         let answer = self.sentinels.iter().find_map(|sentinel| sentinel.command(&words).ok());
         let (_, port): (String, u16) =
@@ -73,17 +74,17 @@ impl Sentinels {
     }
 
     /// Has the first sentinel make a replica the master, as an operator does.
-    pub(crate) fn fail_over(&self) {
+    pub fn fail_over(&self) {
         self.sentinels[0].command(&["SENTINEL", "FAILOVER", SERVICE]).expect("a failover that begins");
     }
 
     /// Moves the clocks of all servers forward.
-    pub(crate) fn advance(&self, by: Duration) {
+    pub fn advance(&self, by: Duration) {
         self.servers.iter().for_each(|server| server.advance(by));
     }
 
     /// How often somebody called a script of this server.
-    pub(crate) fn scripts_called(server: &RedisServer) -> u64 {
+    pub fn scripts_called(server: &RedisServer) -> u64 {
         let info: String =
             redis::from_redis_value(server.command(&["INFO", "commandstats"])).expect("a text");
         let calls = info.lines().filter_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
@@ -91,7 +92,7 @@ impl Sentinels {
     }
 
     /// Waits until something is so.
-    pub(crate) fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
+    pub fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
         let start = Instant::now();
         while !is_so() {
             assert!(start.elapsed() < READY_WITHIN, "not in time: {what}");

@@ -3,24 +3,26 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Keeps what is shared.
-pub(crate) struct Shared<T> {
+pub struct Shared<T> {
     value: Mutex<Weak<T>>,
     turn: Mutex<()>,
 }
 
 /// The turn of one test.
-pub(crate) struct Turn<T: 'static> {
-    pub(crate) value: Arc<T>,
+pub struct Turn<T: 'static> {
+    /// What is shared.
+    pub value: Arc<T>,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl<T> Shared<T> {
-    pub(crate) const fn new() -> Self {
+    /// Nothing yet: the first turn starts it.
+    pub const fn new() -> Self {
         Self { value: Mutex::new(Weak::new()), turn: Mutex::new(()) }
     }
 
     /// Waits for a turn. Who waits keeps the value, so that it is started once and not for each test.
-    pub(crate) fn turn(&'static self, start: impl FnOnce() -> T) -> Turn<T> {
+    pub fn turn(&'static self, start: impl FnOnce() -> T) -> Turn<T> {
         let value = {
             let mut shared = self.value.lock().unwrap_or_else(PoisonError::into_inner);
             shared.upgrade().unwrap_or_else(|| {

@@ -12,13 +12,13 @@ use tempfile::TempDir;
 use super::redis_server::{Port, RedisServer};
 
 /// An authority of its own, and what it vouches for, as files.
-pub(crate) struct Certificates {
+pub struct Certificates {
     directory: TempDir,
 }
 
 impl Certificates {
     /// An authority that vouches for a server on this host, and for a client.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut authority = CertificateParams::new([]).expect("no names");
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -38,42 +38,45 @@ impl Certificates {
         Self { directory }
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    /// The path of a file, such as `client.crt`.
+    pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     /// What a client needs that trusts this authority and shows nothing of itself.
-    pub(crate) fn trust(&self) -> RedisOptions {
+    pub fn trust(&self) -> RedisOptions {
         RedisOptions { tls_ca: Some(self.path("ca.crt")), ..RedisOptions::default() }
     }
 
     /// What a client needs that shows its own certificate as well.
-    pub(crate) fn trust_and_show(&self) -> RedisOptions {
+    pub fn trust_and_show(&self) -> RedisOptions {
         let shown = |name| Some(self.path(name));
         RedisOptions { tls_certificate: shown("client.crt"), tls_key: shown("client.key"), ..self.trust() }
     }
 }
 
 /// A running redis-server with a port for TLS beside the usual one.
-pub(crate) struct TlsServer {
-    pub(crate) server: RedisServer,
-    pub(crate) certificates: Certificates,
+pub struct TlsServer {
+    /// The server.
+    pub server: RedisServer,
+    /// What it and its clients are trusted by.
+    pub certificates: Certificates,
     port: Port,
 }
 
 impl TlsServer {
     /// A server that asks no client for a certificate.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self::on(RedisServer::with_clock(), "no")
     }
 
     /// A server that serves only those who show a certificate of its authority.
-    pub(crate) fn for_known_clients() -> Self {
+    pub fn for_known_clients() -> Self {
         Self::on(RedisServer::start(), "yes")
     }
 
     /// A cluster of one node, which says that it is where it speaks TLS.
-    pub(crate) fn of_cluster() -> Self {
+    pub fn of_cluster() -> Self {
         let this = Self::on(RedisServer::with_args(&["--cluster-enabled", "yes"]), "no");
         this.server.command(&["CONFIG", "SET", "cluster-announce-port", &this.port.number().to_string()]);
         let slots: Vec<_> = (0..16_384).map(|slot: u16| slot.to_string()).collect();
@@ -104,7 +107,7 @@ impl TlsServer {
     }
 
     /// The URL over TLS.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("rediss://127.0.0.1:{}", self.port.number())
     }
 }

@@ -19,56 +19,62 @@ use leasehold::{
 };
 
 /// Runs a test in an actix system whose time is paused.
-pub(crate) fn in_virtual_time<F: Future<Output = ()>>(test: impl FnOnce() -> F) {
+pub fn in_virtual_time<F: Future<Output = ()>>(test: impl FnOnce() -> F) {
     let runtime =
         || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     actix::System::with_tokio_rt(runtime).block_on(test());
 }
 
 /// A memory store, and managers on it that see the same virtual time.
-pub(crate) struct World {
-    pub(crate) store: MemoryStore,
+pub struct World {
+    /// The store.
+    pub store: MemoryStore,
     clock: Arc<RuntimeClock>,
 }
 
 impl World {
-    pub(crate) fn new() -> Self {
+    /// An empty store, at the beginning of time.
+    pub fn new() -> Self {
         let clock = Arc::new(RuntimeClock::start());
         Self { store: MemoryStore::new(clock.clone()), clock }
     }
 
-    pub(crate) fn builder(&self) -> LockManagerBuilder {
+    /// The builder of a manager on the store.
+    pub fn builder(&self) -> LockManagerBuilder {
         self.builder_on(Arc::new(self.store.clone()))
     }
 
-    pub(crate) fn builder_on(&self, store: Arc<dyn Store>) -> LockManagerBuilder {
+    /// The builder of a manager on another store, such as one around that of this world.
+    pub fn builder_on(&self, store: Arc<dyn Store>) -> LockManagerBuilder {
         LockManager::builder(store).clock(self.clock.clone())
     }
 
-    pub(crate) fn manager(&self) -> Addr<LockManager> {
+    /// A manager that starts here.
+    pub fn manager(&self) -> Addr<LockManager> {
         self.manager_with(Loaded::new(|_| false))
     }
 
     /// A manager whose waiters all stand in the queue of the store.
-    pub(crate) fn strict_manager(&self) -> Addr<LockManager> {
+    pub fn strict_manager(&self) -> Addr<LockManager> {
         self.passing_manager(0)
     }
 
     /// A manager with this `local_handover_limit`.
-    pub(crate) fn passing_manager(&self, local_handover_limit: u32) -> Addr<LockManager> {
+    pub fn passing_manager(&self, local_handover_limit: u32) -> Addr<LockManager> {
         let mut settings = Settings::default();
         settings.wait.local_handover_limit = local_handover_limit;
         self.builder().settings(settings).random(Arc::new(Loaded::new(|_| false))).start_here().unwrap()
     }
 
-    pub(crate) fn manager_with(&self, random: impl Random) -> Addr<LockManager> {
+    /// A manager that draws from these random numbers.
+    pub fn manager_with(&self, random: impl Random) -> Addr<LockManager> {
         self.builder().random(Arc::new(random)).start_here().unwrap()
     }
 }
 
 impl World {
     /// How many resources are not free, or waited for, when everything that is on its way has arrived.
-    pub(crate) async fn left(&self) -> usize {
+    pub async fn left(&self) -> usize {
         tokio::time::sleep(millis(1)).await;
         let listed = self.store.list(&Walk::new(b"", 100)).await.unwrap().resources.len();
         let waited_for = ResourceName::new("r").unwrap();
@@ -78,13 +84,13 @@ impl World {
 }
 
 /// Random numbers that answer 0.5, and panic when they are told to.
-pub(crate) struct Loaded {
+pub struct Loaded {
     panics: Box<dyn Fn(Draw) -> bool + Send + Sync>,
 }
 
 impl Loaded {
     /// Panics when `panics` says so of what is drawn for.
-    pub(crate) fn new(panics: impl Fn(Draw) -> bool + Send + Sync + 'static) -> Self {
+    pub fn new(panics: impl Fn(Draw) -> bool + Send + Sync + 'static) -> Self {
         Self { panics: Box::new(panics) }
     }
 }
@@ -110,14 +116,16 @@ impl fmt::Debug for Loaded {
 
 /// An actor that writes down the events it is told.
 #[derive(Clone, Default)]
-pub(crate) struct Listener(Arc<Mutex<Vec<LeaseChange>>>);
+pub struct Listener(Arc<Mutex<Vec<LeaseChange>>>);
 
 impl Listener {
-    pub(crate) fn heard(&self) -> Vec<LeaseChange> {
+    /// Returns what it was told so far.
+    pub fn heard(&self) -> Vec<LeaseChange> {
         self.0.lock().unwrap().clone()
     }
 
-    pub(crate) fn has_heard(&self, change: LeaseChange) -> bool {
+    /// Returns true if it was told of this change.
+    pub fn has_heard(&self, change: LeaseChange) -> bool {
         self.heard().contains(&change)
     }
 }
@@ -134,10 +142,12 @@ impl Handler<LeaseEvent> for Listener {
     }
 }
 
-pub(crate) const fn secs(secs: u64) -> Duration {
+/// So many seconds.
+pub const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-pub(crate) const fn millis(millis: u64) -> Duration {
+/// So many milliseconds.
+pub const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }

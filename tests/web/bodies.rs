@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::site::{Item, Site, TTL};
-use crate::support::virtual_time::{in_virtual_time, secs};
+use support::virtual_time::{in_virtual_time, secs};
 
 /// The chunks of the body to come, which the test sends.
 type Chunks = Rc<RefCell<Option<UnboundedReceiver<&'static str>>>>;

@@ -14,7 +14,7 @@ use leasehold::{
 use tokio::time::{Instant, sleep, timeout};
 
 use super::site::{Item, Seen, Site, TTL, Watched, told};
-use crate::support::virtual_time::{in_virtual_time, millis, secs};
+use support::virtual_time::{in_virtual_time, millis, secs};
 
 async fn work(lock: Locked<Item>, site: web::ThinData<Rc<Seen>>) -> HttpResponse {
     let _watched = Watched::begin(&site);

@@ -8,7 +8,7 @@ use actix_web::{
 use leasehold::{Shutdown, web::health};
 
 use super::site::{Site, told};
-use crate::support::virtual_time::{in_virtual_time, secs};
+use support::virtual_time::{in_virtual_time, secs};
 
 #[test]
 fn an_application_is_ready_while_its_store_answers() {

@@ -16,7 +16,7 @@ use leasehold::{
 use tokio::time::{Instant, sleep};
 
 use super::site::{Item, Seen, Site, TTL, Watched, told};
-use crate::support::virtual_time::{in_virtual_time, millis, secs};
+use support::virtual_time::{in_virtual_time, millis, secs};
 
 /// The lock of the item that the path of the scope names; nothing is locked for `free`.
 fn item(request: &ServiceRequest) -> Option<Acquire> {

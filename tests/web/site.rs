@@ -15,7 +15,7 @@ use leasehold::{Acquire, LockManager, ReadLock, web::LockKey};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::support::virtual_time::{World, millis, secs};
+use support::virtual_time::{World, millis, secs};
 
 /// A lock on `items/{id}` that runs out after 10 s; a reader's for `?read`.
 pub(crate) struct Item;

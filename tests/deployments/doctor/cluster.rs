@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use leasehold::doctor::Severity;
 
-use crate::{
-    doctor::{address, examine, found},
-    support::cluster::RedisCluster,
-};
+use crate::deployments::doctor::{address, examine, found};
+use support::cluster::RedisCluster;
 
 #[tokio::test]
 async fn faults_of_a_cluster_are_found_at_the_node_that_has_them() {

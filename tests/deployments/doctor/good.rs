@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use leasehold::doctor::Severity;
 
-use crate::{
-    doctor::{GOOD, address, begin, config, examine, nothing, only, wait_until_empty, wait_until_left},
-    support::{
-        acl, cluster::RedisCluster, programs, redis_server::RedisServer, replicas::Replicated,
-        sentinels::Sentinels, tls::TlsServer,
-    },
+use crate::deployments::doctor::{
+    GOOD, address, begin, config, examine, nothing, only, wait_until_empty, wait_until_left,
+};
+use support::{
+    acl, cluster::RedisCluster, programs, redis_server::RedisServer, replicas::Replicated,
+    sentinels::Sentinels, tls::TlsServer,
 };
 
 /// What makes the servers of a kit good ones.

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use leasehold::doctor::Severity;
 
-use crate::{
-    doctor::{FRESH, GOOD, address, begin, examine, found, nothing, only},
-    support::redis_server::RedisServer,
-};
+use crate::deployments::doctor::{FRESH, GOOD, address, begin, examine, found, nothing, only};
+use support::redis_server::RedisServer;
 
 const ALWAYS: [&str; 4] = [GOOD[0], GOOD[1], "--appendfsync", "always"];
 

@@ -11,11 +11,11 @@ mod single;
 
 use std::time::Duration;
 
-use crate::support::redis_server::RedisServer;
 use leasehold::{
     Config,
     doctor::{self, Diagnosis, Finding, Severity},
 };
+use support::redis_server::RedisServer;
 
 /// What a server needs so that there is nothing to find.
 const GOOD: [&str; 2] = ["--appendonly", "yes"];

@@ -4,13 +4,11 @@ use std::{io::Write, time::Duration};
 
 use leasehold::doctor::Severity;
 
-use crate::{
-    doctor::{
-        GOOD, examine, nothing, only,
-        relay::{self, Way},
-    },
-    support::redis_server::RedisServer,
+use crate::deployments::doctor::{
+    GOOD, examine, nothing, only,
+    relay::{self, Way},
 };
+use support::redis_server::RedisServer;
 
 async fn relayed(way: Way, settings: &str) -> (String, leasehold::doctor::Diagnosis) {
     let server = RedisServer::with_args(&GOOD);

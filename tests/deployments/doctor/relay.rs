@@ -11,7 +11,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::support::redis_server::RedisServer;
+use support::redis_server::RedisServer;
 
 /// What happens to the answers of the server.
 #[derive(Clone, Copy)]

@@ -2,10 +2,8 @@
 
 use leasehold::doctor::{Diagnosis, Severity};
 
-use crate::{
-    doctor::{GOOD, address, examine, found, only, wait_until_empty},
-    support::{acl, programs, redis_server::RedisServer},
-};
+use crate::deployments::doctor::{GOOD, address, examine, found, only, wait_until_empty};
+use support::{acl, programs, redis_server::RedisServer};
 
 /// The rule of the guide for this user, with all that the doctor asks besides, changed.
 fn make_user(server: &RedisServer, change: &[&str]) -> String {

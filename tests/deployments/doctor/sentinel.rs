@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use leasehold::doctor::Severity;
 
-use crate::{
-    doctor::{address, examine, found, only},
-    support::sentinels::Sentinels,
-};
+use crate::deployments::doctor::{address, examine, found, only};
+use support::sentinels::Sentinels;
 
 /// Sends one command to a sentinel.
 fn command(address: &str, words: &[&str]) {

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use leasehold::doctor::Severity;
 
-use crate::{
-    doctor::{GOOD, address, examine, found, only, wait_until_empty},
-    support::{programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer},
-};
+use crate::deployments::doctor::{GOOD, address, examine, found, only, wait_until_empty};
+use support::{programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer};
 
 /// A server that is good but for this.
 fn with(arguments: &[&str]) -> RedisServer {

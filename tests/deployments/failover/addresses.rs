@@ -5,14 +5,12 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use leasehold::store::{Renewed, Store, Walk};
 
-use crate::{
-    failover::*,
-    support::{
-        acl,
-        cluster::{MASTERS, RedisCluster, one_on_each_master, slot_of_tag},
-        redis_server::Port,
-        tls::TlsServer,
-    },
+use crate::deployments::failover::*;
+use support::{
+    acl,
+    cluster::{MASTERS, RedisCluster, one_on_each_master, slot_of_tag},
+    redis_server::Port,
+    tls::TlsServer,
 };
 
 /// A lock on each master.

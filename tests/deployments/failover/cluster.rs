@@ -7,13 +7,11 @@ use leasehold::{
     store::{Released, Renewed, Store, Walk},
 };
 
-use crate::{
-    failover::{
-        callers::{RESOURCES, TTL as SHORT_TTL, name, work_while},
-        *,
-    },
-    support::cluster::{RedisCluster, slot_of_tag},
+use crate::deployments::failover::{
+    callers::{RESOURCES, TTL as SHORT_TTL, name, work_while},
+    *,
 };
+use support::cluster::{RedisCluster, slot_of_tag};
 
 fn wait_until_only_fences_are_left(cluster: &RedisCluster) {
     let start = Instant::now();

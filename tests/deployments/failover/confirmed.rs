@@ -8,12 +8,10 @@ use std::sync::{
 use leasehold::{Durability, store::Store};
 use tokio::task::{JoinSet, spawn_blocking};
 
-use crate::{
-    failover::*,
-    support::{
-        cluster::{MASTERS, RedisCluster, place_of_tag},
-        sentinels::Sentinels,
-    },
+use crate::deployments::failover::*;
+use support::{
+    cluster::{MASTERS, RedisCluster, place_of_tag},
+    sentinels::Sentinels,
 };
 
 const CALLERS: usize = 8;

@@ -5,13 +5,11 @@ use leasehold::store::Inbox;
 use leasehold::store::Notification;
 use leasehold::{Token, store::Store};
 
-use crate::{
-    failover::{
-        fake_sentinel::{FakeSentinel, url_of},
-        *,
-    },
-    support::{redis_server::RedisServer, sentinels::Sentinels},
+use crate::deployments::failover::{
+    fake_sentinel::{FakeSentinel, url_of},
+    *,
 };
+use support::{redis_server::RedisServer, sentinels::Sentinels};
 
 /// A master that was replaced and goes on answering, the one that replaced it, and three sentinels: one that knows of it.
 struct Replaced {

@@ -15,7 +15,7 @@ use leasehold::{
     store::{Acquired, Acquisition, Hold, Store},
 };
 
-use crate::support::patient;
+use support::patient;
 
 const TTL: Duration = Duration::from_secs(30);
 

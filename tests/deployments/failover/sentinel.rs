@@ -5,14 +5,12 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use futures_util::future::join_all;
 
-use crate::{
-    failover::{
-        callers::{TTL, work_while},
-        fake_sentinel::{FakeSentinel, url_of},
-        *,
-    },
-    support::{redis_server::RedisServer, replicas::Replicated, sentinels::Sentinels},
+use crate::deployments::failover::{
+    callers::{TTL, work_while},
+    fake_sentinel::{FakeSentinel, url_of},
+    *,
 };
+use support::{redis_server::RedisServer, replicas::Replicated, sentinels::Sentinels};
 
 /// The name of the counter that stays.
 const FENCE: &str = "leasehold:fence";

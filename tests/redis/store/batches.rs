@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use futures_util::StreamExt;
 use leasehold::store::{Notification, QueueTicket, Store};
 
-use crate::store::{proxy::Proxy, *};
+use crate::redis::store::{proxy::Proxy, *};
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const MIDDLE: usize = 2;

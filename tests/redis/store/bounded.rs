@@ -7,7 +7,7 @@ use leasehold::{
     store::{QueueTicket, QuorumNode, Store},
 };
 
-use crate::store::*;
+use crate::redis::store::*;
 
 const REQUESTS: usize = 300;
 /// More than one call serves of those for which somebody is in the way.

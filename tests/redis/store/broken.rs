@@ -1,6 +1,6 @@
 //! The connection: none yet, lost, stalled, of another kind.
 
-use crate::store::{proxy::Proxy, replicas::Replicated, *};
+use crate::redis::store::{proxy::Proxy, replicas::Replicated, *};
 use leasehold::store::Store;
 
 async fn granted_in_the_end(store: &RedisStore, asked: &Acquisition) {

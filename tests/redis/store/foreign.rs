@@ -7,7 +7,7 @@ use leasehold::{
     store::{AcquiredAll, QueueTicket, RegisterWrite, Store},
 };
 
-use crate::store::*;
+use crate::redis::store::*;
 
 /// On a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(20);

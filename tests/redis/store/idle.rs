@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::store::{proxy::Proxy, *};
+use crate::redis::store::{proxy::Proxy, *};
 use leasehold::store::AcquiredAll;
 use tokio::time;
 

@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use leasehold::store::{Notification, Notifications, QueueTicket, Store};
 
-use crate::store::*;
+use crate::redis::store::*;
 
 /// Longer than a heartbeat and its answer take.
 const SOON: Duration = Duration::from_secs(15);

@@ -1,6 +1,6 @@
 //! What is kept on the server: keys, their ends, what is cleared away, what a verb costs.
 
-use crate::store::*;
+use crate::redis::store::*;
 use leasehold::store::{Store, Walk};
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use leasehold::{
     store::{QueueTicket, Refusal},
 };
 
-use crate::{store::*, support::acl};
+use crate::redis::store::*;
+use support::acl;
 
 const LONG: usize = 1_000_000;
 const TRIES: usize = 20;

@@ -24,16 +24,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::patient;
-use crate::support::redis_server;
-use crate::support::replicas;
 use leasehold::{
     Certainty, Fence, Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
     store::{Acquired, Acquisition, Hold, Inbox, Released, Renewed, Store},
 };
 use redis::Value;
+use support::patient;
+use support::replicas;
 
-use crate::store::redis_server::RedisServer;
+use support::redis_server::RedisServer;
 
 const TTL: Duration = Duration::from_secs(30);
 const INBOX: Inbox = Inbox(Token::from_bits(7));

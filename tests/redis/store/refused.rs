@@ -5,7 +5,7 @@ use std::io::Write;
 use futures_util::StreamExt;
 use leasehold::store::{Notification, QueueTicket, Store, Walk};
 
-use crate::store::*;
+use crate::redis::store::*;
 
 #[tokio::test]
 async fn a_replica_is_unavailable_until_it_is_promoted() {

@@ -1,6 +1,6 @@
 //! What an operator sees: how long somebody has held and waited by the clock of the server, and what a walk costs.
 
-use crate::store::*;
+use crate::redis::store::*;
 use leasehold::{
     Layout,
     store::{Names, QueueTicket, QuorumNode, Store, Walk},

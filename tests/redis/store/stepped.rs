@@ -5,7 +5,7 @@
 use futures_util::StreamExt;
 use leasehold::store::{Notification, QueueTicket, Refusal};
 
-use crate::store::*;
+use crate::redis::store::*;
 
 const STEP: Duration = Duration::from_secs(600);
 const LOCK_DELAY: Duration = Duration::from_secs(5);

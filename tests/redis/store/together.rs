@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leasehold::store::AcquiredAll;
 
-use crate::store::{proxy::Proxy, *};
+use crate::redis::store::{proxy::Proxy, *};
 
 fn asked(names: &[(&str, u128)]) -> Vec<Arc<Acquisition>> {
     names.iter().map(|&(name, token)| Arc::new(exclusive(&hold(name, token)))).collect()

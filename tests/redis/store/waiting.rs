@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use leasehold::store::{Notification, QueueTicket, Store};
 
-use crate::store::*;
+use crate::redis::store::*;
 
 const WINDOW: Duration = Duration::from_secs(5);
 /// Longer than ten thousand waiters need to queue on a busy machine.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leasehold::{Acquire, AcquireError, LockManager};
 
-use crate::store::*;
+use crate::redis::store::*;
 
 /// On a busy machine. Whoever tries again does so for as long as it may wait.
 const AT_ONCE: Duration = Duration::from_secs(20);

@@ -3,13 +3,11 @@
 use leasehold::{RedisStore, store::Store};
 use redis::{Client, ProtocolVersion};
 
-use crate::{
-    support::{
-        acl,
-        patient::{self, patient},
-        redis_server::RedisServer,
-    },
-    ways::exclusive,
+use crate::redis::ways::exclusive;
+use support::{
+    acl,
+    patient::{self, patient},
+    redis_server::RedisServer,
 };
 
 fn open(client: &Client) -> RedisStore {
@@ -31,7 +29,7 @@ async fn locks_are_kept_in_the_database_of_the_client_as_its_user() {
 }
 #[tokio::test]
 async fn the_certificates_of_the_client_count() {
-    let server = crate::support::tls::TlsServer::start();
+    let server = support::tls::TlsServer::start();
     let file = server.certificates.trust().tls_ca.unwrap();
     let trusted = redis::TlsCertificates { client_tls: None, root_cert: Some(std::fs::read(file).unwrap()) };
     open(&Client::build_with_tls(server.url(), trusted).unwrap()).acquire(&exclusive("r", 1)).await.unwrap();

@@ -9,10 +9,8 @@ use std::{
 use leasehold::{Acquire, Backoff, LockManager};
 use redis::Value;
 
-use crate::{
-    support::{pypi, redis_server::RedisServer},
-    ways::plain::store,
-};
+use crate::redis::ways::plain::store;
+use support::{pypi, redis_server::RedisServer};
 
 const PACKAGE: &str = "redis==8.1.0";
 const TURNS: u64 = 100;

@@ -12,14 +12,12 @@ use leasehold::{
 };
 use redis::Value;
 
-use crate::{
-    support::{
-        acl,
-        patient::{self, patient},
-        redis_server::RedisServer,
-        replicas::Replicated,
-    },
-    ways::{TTL, exclusive},
+use crate::redis::ways::{TTL, exclusive};
+use support::{
+    acl,
+    patient::{self, patient},
+    redis_server::RedisServer,
+    replicas::Replicated,
 };
 
 fn on(url: &str, replicas_ack: u32, layout: Layout) -> RedisStore {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::support::acl;
+use support::acl;
 
 /// The commands that the scripts in a folder call.
 fn called(folder: &str) -> BTreeSet<String> {

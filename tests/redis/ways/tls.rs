@@ -5,12 +5,10 @@ use leasehold::{
     store::{Acquired, Store},
 };
 
-use crate::{
-    support::{
-        redis_server::RedisServer,
-        tls::{Certificates, TlsServer},
-    },
-    ways::exclusive,
+use crate::redis::ways::exclusive;
+use support::{
+    redis_server::RedisServer,
+    tls::{Certificates, TlsServer},
 };
 
 fn open(url: &str, options: RedisOptions) -> RedisStore {

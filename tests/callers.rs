@@ -1,0 +1,4 @@
+//! What a caller sees of locks, elections and schedules.
+
+mod election;
+mod manager;

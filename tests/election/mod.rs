@@ -1,0 +1,15 @@
+//! Elections and singletons: on the memory store in virtual time, and as processes on a real server.
+
+mod audience;
+mod control;
+mod fleet;
+mod gaps;
+mod gate;
+mod process;
+mod schedule_faults;
+mod schedules;
+mod singletons;
+mod terms;
+mod ticking_fleet;
+mod validity;
+mod witness;

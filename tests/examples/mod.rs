@@ -1,0 +1,161 @@
+//! The examples, run as the processes that they are.
+//!
+//! `cargo test` builds them before it runs anything. Before `cargo test --test processes` alone, run `cargo build --examples`.
+
+mod blips;
+mod leaders;
+mod load;
+mod places;
+pub(crate) mod program;
+mod web;
+
+use std::{
+    collections::HashSet,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use self::program::{Program, signal};
+use support::redis_server::RedisServer;
+use tempfile::TempDir;
+
+/// A lottery of eight processes on a server of its own.
+struct Lottery {
+    server: RedisServer,
+    directory: TempDir,
+}
+
+/// What the instance that was elected said of itself.
+struct Elected {
+    pid: u32,
+    fence: u64,
+}
+
+impl Lottery {
+    fn new() -> Self {
+        Self { server: RedisServer::start(), directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn draw(&self, file: &str, options: &[&str]) -> Program {
+        let (url, file) = (self.server.url(), self.directory.path().join(file));
+        let usual = ["--store", &url, "--instances", "8", "--out", file.to_str().unwrap()];
+        Program::start("lottery", &[&usual, options].concat())
+    }
+
+    fn winners(&self, file: &str) -> HashSet<u32> {
+        winners(&self.directory.path().join(file))
+    }
+
+    /// Nothing stands in the way of the next lottery.
+    fn assert_nothing_is_held(&self) {
+        let keys = self.server.keys();
+        assert!(keys.iter().all(|(key, _)| !key.contains("lottery/draw")), "{keys:?}");
+    }
+}
+
+impl Elected {
+    /// Reads `instance 3 (pid 123) is elected, fence 456`.
+    fn of(line: &str) -> Self {
+        let number_after = |word| {
+            let (_, rest) = line.split_once(word).unwrap();
+            rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+        };
+        Self { pid: u32::try_from(number_after("(pid ")).unwrap(), fence: number_after("fence ") }
+    }
+}
+
+/// The ten numbers of a file, each of them once.
+fn winners(file: &Path) -> HashSet<u32> {
+    let text = fs::read_to_string(file).unwrap();
+    let winners: HashSet<u32> = text.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!((text.lines().count(), winners.len()), (10, 10), "{text}");
+    assert!(winners.iter().all(|winner| (1..=1000).contains(winner)), "{text}");
+    winners
+}
+
+fn count(said: &[String], words: &str) -> usize {
+    said.iter().filter(|line| line.contains(words)).count()
+}
+
+#[test]
+fn a_lottery_in_one_process_is_drawn_once() {
+    let said = Program::start("lottery", &[]).succeeds();
+    assert_eq!(count(&said, " is elected, fence "), 1, "{said:#?}");
+    assert_eq!(count(&said, " has drawn ["), 1, "{said:#?}");
+    assert_eq!(count(&said, " is not elected: instance "), 3, "{said:#?}");
+    assert_eq!(count(&said, "the winners: "), 1, "{said:#?}");
+}
+
+#[test]
+fn a_lottery_of_eight_processes_is_drawn_once_twenty_times() {
+    let lottery = Lottery::new();
+    for round in 0..20 {
+        let file = format!("winners-{round}");
+        let said = lottery.draw(&file, &["--think", "20ms"]).succeeds();
+        assert_eq!(count(&said, " is elected, fence "), 1, "{said:#?}");
+        assert_eq!(count(&said, " has drawn ["), 1, "{said:#?}");
+        assert_eq!(count(&said, " is not elected: instance "), 7, "{said:#?}");
+        lottery.winners(&file);
+    }
+    lottery.assert_nothing_is_held();
+}
+
+#[test]
+fn another_instance_draws_when_the_elected_one_is_killed() {
+    const TTL: Duration = Duration::from_secs(1);
+    let lottery = Lottery::new();
+    let mut program = lottery.draw("winners", &["--think", "1500ms", "--ttl", "1s"]);
+    let first = Elected::of(&program.hears(" is elected, fence "));
+    signal("KILL", first.pid);
+    let killed = Instant::now();
+    let second = Elected::of(&program.hears(" is elected, fence "));
+    assert!(killed.elapsed() < TTL + Duration::from_secs(10), "{:?}", killed.elapsed());
+    assert_ne!(second.pid, first.pid);
+    assert!(second.fence > first.fence, "{} after {}", second.fence, first.fence);
+    let said = program.succeeds();
+    assert_eq!(count(&said, " has drawn ["), 1, "{said:#?}");
+    assert_eq!(count(&said, " ended early: signal: 9"), 1, "{said:#?}");
+    lottery.winners("winners");
+    lottery.assert_nothing_is_held();
+}
+
+#[test]
+fn an_elected_instance_that_wakes_up_too_late_changes_nothing() {
+    let lottery = Lottery::new();
+    let mut program = lottery.draw("winners", &["--think", "1s", "--ttl", "500ms"]);
+    let first = Elected::of(&program.hears(" is elected, fence "));
+    signal("STOP", first.pid);
+    program.hears(" has drawn [");
+    let drawn = lottery.winners("winners");
+    signal("CONT", first.pid);
+    let said = program.succeeds();
+    assert_eq!(count(&said, " has drawn ["), 1, "{said:#?}");
+    let late = format!("(pid {}) stops: the lease of ", first.pid);
+    assert_eq!(count(&said, &late), 1, "{said:#?}");
+    assert_eq!(lottery.winners("winners"), drawn);
+}
+
+#[test]
+fn a_lottery_that_is_interrupted_leaves_nothing_held() {
+    let lottery = Lottery::new();
+    let mut program = lottery.draw("winners", &["--think", "30s", "--ttl", "30s"]);
+    for _ in 0..8 {
+        program.hears(" elected");
+    }
+    signal("TERM", program.id());
+    let (status, said) = program.ends();
+    assert!(!status.success(), "nothing was drawn: {said:#?}");
+    assert_eq!(count(&said, " was asked to stop"), 8, "{said:#?}");
+    lottery.assert_nothing_is_held();
+}
+
+#[test]
+fn readers_share_and_the_writer_is_alone() {
+    let server = RedisServer::start();
+    for store in ["memory://", &server.url()] {
+        let said = Program::start("readers", &["--store", store, "--for", "2s"]).succeeds();
+        assert_eq!(said.last().unwrap(), "nobody read while the document was written");
+        assert!(said.iter().any(|line| line.contains("writer |") && line.contains('W')), "{said:#?}");
+    }
+}

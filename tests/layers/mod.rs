@@ -1,0 +1,271 @@
+//! The layers of the crate, and the folders in them: each imports only those before it.
+//!
+//! `core ◀ env · statistics · spans · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ election · tuner ◀ config ◀ doctor · schedule ◀ web`
+
+pub(crate) mod paths;
+pub(crate) mod rules;
+pub(crate) mod surface;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use self::{
+    rules::{File, badly_kept, broken_rules, dependencies},
+    surface::{Surface, surface, twice},
+};
+
+/// Every Rust file below a folder of the project, with its path from the root and its text.
+fn rust_files(folder: &str) -> Vec<File> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let (mut folders, mut files) = (vec![root.join(folder)], Vec::<PathBuf>::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => files.push(path),
+            }
+        }
+    }
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    files.sort();
+    let relative = |path: &Path| path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
+    files.iter().map(|path| (relative(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+#[test]
+fn the_sources_keep_every_rule() {
+    let files = rust_files("src");
+    assert!(files.len() > 100, "only {} files were found", files.len());
+    let broken = broken_rules(&files);
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn the_packages_over_the_library_are_kept_as_well_as_it() {
+    let files = rust_files("crates");
+    assert!(files.len() > 50, "only {} files were found", files.len());
+    let broken = badly_kept(&files);
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn an_import_that_is_turned_around_is_reported() {
+    for (path, import, expected) in [
+        ("src/core/cohort.rs", "use crate::store::Store;", "core/cohort: it imports store"),
+        ("src/store/error.rs", "use crate::lease::Lease;", "store/error: it imports lease"),
+        ("src/lease/handle.rs", "use crate::manager::LockManager;", "lease/handle: it imports manager"),
+        (
+            "src/store/redis/net/urls.rs",
+            "use crate::store::redis::wire::keys;",
+            "store/redis/net: it knows a folder that knows it",
+        ),
+    ] {
+        let mut files = rust_files("src");
+        let text = &mut files.iter_mut().find(|(known, _)| known == path).unwrap().1;
+        text.push_str(import);
+        let broken = broken_rules(&files);
+        assert!(broken.iter().any(|line| line == expected), "{expected:?} is not in {broken:#?}");
+    }
+}
+
+/// The count of public types. It fails for each new one, which CHANGELOG.md then has to tell.
+#[test]
+fn the_public_types_are_counted_and_have_one_path_each() {
+    let plain = surface(&["doctor", "tls"]);
+    let rooms = [
+        ("", 83),
+        ("doctor", 3),
+        ("election", 10),
+        ("env", 7),
+        ("fenced", 6),
+        ("fenced/sql", 2),
+        ("schedule", 9),
+        ("store", 26),
+        ("trace", 4),
+        ("tuner", 7),
+    ];
+    assert_eq!(counts(&plain), rooms, "{plain:#?}");
+    let whole = surface(&["doctor", "tls", "actix-web"]);
+    assert_eq!(counts(&whole), [&rooms[..], &[("web", 7)]].concat(), "{whole:#?}");
+    assert_eq!(twice(&whole), Vec::<&String>::new());
+}
+
+fn counts(surface: &Surface) -> Vec<(&str, usize)> {
+    surface.iter().map(|(room, types)| (room.as_str(), types.len())).collect()
+}
+
+#[test]
+fn tests_and_examples_say_what_they_are() {
+    let mut files = ["tests", "examples"].into_iter().flat_map(rust_files);
+    let silent = files.find(|(_, text)| !text.starts_with("//! "));
+    assert_eq!(silent.map(|(path, _)| path), None, "does not open with a line of //!");
+}
+
+#[test]
+fn the_dependencies_are_read_from_the_manifest() {
+    for known in ["actix", "redis", "tokio_util", "rustix"] {
+        assert!(dependencies().iter().any(|name| name == known), "{known} is not in {:?}", dependencies());
+    }
+}
+
+/// What is found in made-up files.
+fn found(files: &[(&str, &str)]) -> Vec<String> {
+    let file = |(path, code): &(&str, &str)| ((*path).to_owned(), format!("//! A made-up file.\n{code}"));
+    broken_rules(&files.iter().map(file).collect::<Vec<_>>())
+}
+
+#[test]
+fn what_is_allowed_is_not_reported() {
+    let allowed = [
+        ("src/core/name.rs", "use std::fmt; use super::Invalid; use crate::core::Moment;"),
+        ("src/core/name.rs", "mod tests { use super::*; use super::super::Invalid; }"),
+        (
+            "src/store/mod.rs",
+            "mod redis; pub use self::{error::E, redis::RedisStore}; use crate::core::Mode;",
+        ),
+        (
+            "src/store/redis/keys.rs",
+            "use redis::Client; use super::super::Store; use crate::{core::A, env::B};",
+        ),
+        ("src/manager/mod.rs", "use actix::Actor; use crate::{store::{Store, StoreError}, env::Clock};"),
+        ("src/web/mod.rs", "use actix_web::Error; use crate::with_lock::WithLock;"),
+        ("src/config/mod.rs", "use crate::{request::Settings, store::RedisOptions}; /* crate::doctor */"),
+        ("src/web/mod.rs", "macro_rules! m { () => { $crate::m! { $crate::web::f() } } }"),
+        ("src/lib.rs", "mod config; mod lease; pub use crate::config::Config; pub use self::lease::Lease;"),
+        (
+            "src/store/memory.rs",
+            "// crate::lease is not imported\nconst A: &str = \"crate::lease \\\" dbg!()\";",
+        ),
+    ];
+    for file in allowed {
+        assert_eq!(found(&[file]), Vec::<String>::new(), "{file:?}");
+    }
+}
+
+#[test]
+fn what_is_forbidden_is_reported() {
+    let forbidden = [
+        ("src/core/name.rs", "use crate::env::Clock;", "core/name: it imports env::Clock"),
+        ("src/core/name.rs", "use super::super::store::Store;", "core/name: it imports store::Store"),
+        ("src/core/mod.rs", "use super::store::Store;", "core: it imports store::Store"),
+        ("src/core/name.rs", "use tokio::time;", "src/core/name.rs: it uses the crate tokio"),
+        (
+            "src/core/name.rs",
+            "#[derive(thiserror::Error)] struct E;",
+            "src/core/name.rs: it uses the crate thiserror",
+        ),
+        (
+            "src/core/name.rs",
+            "fn f() { println!(\"{}\", serde_json::to_string(&1)) }",
+            "src/core/name.rs: it uses the crate serde_json",
+        ),
+        ("src/env.rs", "use crate::{core::Moment, store::Store};", "env: it imports store::Store"),
+        ("src/store/memory.rs", "use {crate::lease::Lease};", "store/memory: it imports lease::Lease"),
+        (
+            "src/store/memory.rs",
+            "fn f() { let _: crate::config::Config; }",
+            "store/memory: it imports config::Config",
+        ),
+        (
+            "src/store/memory.rs",
+            "fn f() { g!(crate::config::Config) }",
+            "store/memory: it imports config::Config",
+        ),
+        ("src/store/memory.rs", "use actix_rt::spawn;", "src/store/memory.rs: it uses the crate actix_rt"),
+        ("src/store/memory.rs", "use crate::Lease;", "store/memory: crate::Lease does not name its layer"),
+        ("src/store/memory.rs", "use crate::*;", "store/memory: crate::* does not name its layer"),
+        ("src/store/quorum.rs", "use ::redis::Client;", "src/store/quorum.rs: it uses the crate redis"),
+        ("src/lease/shared.rs", "use metrics::Counter;", "src/lease/shared.rs: it uses the crate metrics"),
+        ("src/manager/mod.rs", "use redis as r;", "src/manager/mod.rs: it uses the crate redis"),
+        (
+            "src/with_lock/mod.rs",
+            "use actix_web::Error;",
+            "src/with_lock/mod.rs: it uses the crate actix_web",
+        ),
+        ("src/config/mod.rs", "use crate::web::Locks;", "config: it imports web::Locks"),
+        ("src/schedule/mod.rs", "use crate::web::health;", "schedule: it imports web::health"),
+        ("src/election/mod.rs", "use crate::web::Locks;", "election: it imports web::Locks"),
+        ("src/runtime/mod.rs", "use crate::statistics::A;", "runtime: it imports statistics::A"),
+        ("src/store/memory.rs", "fn f() { dbg!(1); }", "src/store/memory.rs: dbg! is left in it"),
+        (
+            "src/config/mod.rs",
+            "fn f() { std::unimplemented!() }",
+            "src/config/mod.rs: unimplemented! is left in it",
+        ),
+        ("src/odd.rs", "use crate::core::A;", "odd is not a known layer"),
+        ("src/core/name.rs", "use self::super::super::env::A;", "core/name: it imports env::A"),
+        ("src/env.rs", "extern crate redis as r;", "src/env.rs: it uses the crate redis"),
+        (
+            "src/store/error.rs",
+            "#[error(\"{}\", crate::lease::name(x))] struct E;",
+            "store/error: it imports lease::name",
+        ),
+        (
+            "src/core/name.rs",
+            "#[cfg_attr(test, derive(thiserror::Error))] struct E;",
+            "src/core/name.rs: it uses the crate thiserror",
+        ),
+        (
+            "src/core/name.rs",
+            "macro_rules! m { () => { use crate::{core::A, env::Clock}; } }",
+            "core/name: it imports env::Clock",
+        ),
+        (
+            "src/store/memory.rs",
+            "macro_rules! m { () => { crate::lease::m!() } }",
+            "store/memory: it imports lease::m",
+        ),
+        (
+            "src/store/memory.rs",
+            "macro_rules! m { () => { crate::LIMIT != 1 } }",
+            "store/memory: crate::LIMIT does not name its layer",
+        ),
+        (
+            "src/env.rs",
+            "fn f() { tokio::select! { _ = f() => { dbg!(1); } } }",
+            "src/env.rs: dbg! is left in it",
+        ),
+    ];
+    for (path, code, expected) in forbidden {
+        assert_eq!(found(&[(path, code)]), [expected], "{path}: {code}");
+    }
+}
+
+#[test]
+fn folders_that_know_each_other_are_reported() {
+    let ring = |back: &'static str| {
+        found(&[
+            ("src/store/a/mod.rs", "use crate::store::b::inner::X;"),
+            ("src/store/a/inner.rs", ""),
+            ("src/store/b/inner.rs", "use crate::store::c::inner::X;"),
+            ("src/store/c/inner.rs", back),
+        ])
+    };
+    assert_eq!(ring(""), Vec::<String>::new());
+    let circle = ["store/a", "store/b", "store/c"].map(|it| format!("{it}: it knows a folder that knows it"));
+    assert_eq!(ring("use crate::store::a::inner::X;"), circle);
+}
+
+#[test]
+fn a_file_that_is_long_or_does_not_say_what_it_is_is_reported() {
+    let wrong = [
+        "use std::fmt;",
+        "",
+        "//! no capital.",
+        "//! No full stop",
+        "//! Two sentences. In one line.",
+        "// A comment.",
+    ];
+    for text in wrong {
+        let broken = broken_rules(&[("src/env.rs".to_owned(), text.to_owned())]);
+        assert_eq!(broken, ["src/env.rs: its first line is not one sentence after //!"], "{text}");
+    }
+    let long = format!("//! Long, e.g. `std::fmt` by heart.\n{}", "\n".repeat(350));
+    assert_eq!(
+        broken_rules(&[("src/env.rs".to_owned(), long)]),
+        ["src/env.rs: it has 351 lines, more than 350"]
+    );
+}

@@ -1,0 +1,8 @@
+//! What only real servers, real time and the end of a process show.
+
+mod deployments;
+mod end_of_main;
+mod givers_up;
+mod real_redis;
+mod redis;
+mod without_tls;

@@ -1,0 +1,8 @@
+//! Locks in an actix-web application: what clients are told, and for how long locks are held. In virtual time.
+
+mod bodies;
+mod extractor;
+mod fence;
+mod health;
+mod scope;
+pub(crate) mod site;
