@@ -15,8 +15,8 @@ const TESTS: [&str; 4] = ["simulation", "manager", "quorum", "election"];
 /// The program of the library's unit tests.
 pub(crate) const UNIT_TESTS: &str = "leasehold";
 
-/// The program of the simulations of tuners.
-pub(crate) const SIMULATIONS_OF_TUNERS: &str = "leasehold_tuning";
+/// The program of the unit tests of tuners, and of their simulations.
+pub(crate) const TUNING: &str = "leasehold_tuning";
 
 /// The programs, by their names.
 pub(crate) struct Programs(BTreeMap<&'static str, PathBuf>);
@@ -40,8 +40,10 @@ impl Programs {
         }
         let output = cargo
             .args(["test", "--offline", "--no-run", "--message-format", "json", "--lib"])
-            // The simulations of tuners are a package of their own.
-            .args(["leasehold", "leasehold-tests", "leasehold-tuning"].iter().flat_map(|it| ["--package", it]))
+            // The tuner is in a package of its own.
+            .args(
+                ["leasehold", "leasehold-tests", "leasehold-tuning"].iter().flat_map(|it| ["--package", it]),
+            )
             // Most bugs show themselves soon: to optimise would take longer than it saves.
             .args(["--config", "profile.test.package.leasehold.opt-level=0"])
             .args(TESTS.iter().flat_map(|test| ["--test", test]))
@@ -55,7 +57,7 @@ impl Programs {
         assert!(output.status.success(), "it does not compile with the points for bugs:\n{messages}{errors}");
         let built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let programs = built.filter_map(|message| {
-            let mut names = TESTS.into_iter().chain([UNIT_TESTS, SIMULATIONS_OF_TUNERS]);
+            let mut names = TESTS.into_iter().chain([UNIT_TESTS, TUNING]);
             let name = names.find(|name| message["target"]["name"] == *name)?;
             Some((name, PathBuf::from(message["executable"].as_str()?)))
         });
