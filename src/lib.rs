@@ -37,12 +37,11 @@
 //! | one actor in the whole fleet, or to be told who leads | [`election`] |
 //! | ticks, each at most once in the fleet | [`schedule`] |
 //! | writes that an overtaken holder cannot make | [`fenced`] |
-//! | settings that adapt to the load | [`tuner`] |
-//! | locks of handlers and scopes, errors as responses, a health check | `web`, with the feature `actix-web` |
+//! //! | locks of handlers and scopes, errors as responses, a health check | `web`, with the feature `actix-web` |
 //! | to know what is wrong with a deployment | `doctor`, with the feature of this name |
 //! | a store of your own | [`store`] |
 //! | a page for the browser: who holds, who waits | the package `leasehold-console` |
-//! | to predict how settings behave | the package `leasehold-tuning` |
+//! | settings that adapt to the load, and to predict how they behave | the package `leasehold-tuning` |
 //! | tests without a server, in virtual time | [`mod@env`], and the package `leasehold-testing` |
 //!
 //! # Promises
@@ -82,13 +81,12 @@ pub mod schedule;
 mod spans;
 mod statistics;
 pub mod store;
-pub mod tuner;
 #[cfg(feature = "actix-web")]
 pub mod web;
 mod with_lock;
 
 pub use self::{
-    config::{Config, ConfigError, StoreConfig, StoreUrl},
+    config::{Config, ConfigError, StoreConfig, StoreUrl, TunerSettings},
     core::{
         Backoff, Fence, InvalidValue, Jitter, LeaseStatus, LossReason, Mode, Owner, ResourceName, Token,
         TokenPrefix,
@@ -102,7 +100,7 @@ pub use self::{
         Acquire, AcquireAll, AcquireError, Drained, ForceRelease, ForceReleaseError, Inspect, InspectError,
         IsHeld, LeaseSettings, Leases, LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready,
         Request, Revoke, RevokeError, Revoked, SHORTEST_TTL, SetBackoff, SetTuning, Settings, Shutdown,
-        StartError, Stats, SupervisionSettings, TunerSettings, Tuning, WaitSettings, WriteLock,
+        StartError, Stats, SupervisionSettings, Tuning, WaitSettings, WriteLock,
     },
     statistics::{Distribution, Statistics, Summary},
     store::{
@@ -147,7 +145,8 @@ pub mod trace {
     pub use crate::manager::trace::{BeginTrace, EndTrace, TraceSink, Traced};
 }
 
-/// The rules of a quorum, and what its nodes tell, for tests of both. They may change without notice.
+/// What only the other packages of this project use: the rules of a quorum and what its nodes tell, and what a manager tells a
+/// tuner. It may change without notice.
 #[doc(hidden)]
 pub mod rules {
     pub use crate::{
@@ -155,6 +154,7 @@ pub mod rules {
             AHEAD_AT_MOST, Incarnation, NotYet, Recovered, Report, Tally, Verdict, abstains_for,
             drift_allowance, granted_fence, guard_band, is_known, lessons, majority, validity_left,
         },
+        request::tuning::{AskLoad, Queue, Sample, Sampled},
         store::node::AcquiredFrom,
     };
 }

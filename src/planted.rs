@@ -2,6 +2,8 @@
 
 /// Returns true if the bug of this name is planted: never, except in a build with `--cfg planted`.
 #[cfg(not(planted))]
+#[doc(hidden)]
+#[macro_export]
 macro_rules! planted {
     ($bug:literal) => {
         false
@@ -10,6 +12,8 @@ macro_rules! planted {
 
 /// Returns true if `LEASEHOLD_PLANTED` names this bug.
 #[cfg(planted)]
+#[doc(hidden)]
+#[macro_export]
 macro_rules! planted {
     ($bug:literal) => {{
         static PLANTED: std::sync::LazyLock<bool> =

@@ -7,8 +7,8 @@ use leasehold::{
     Acquire, LockManager, MemoryStore, RedisStore, Shutdown, TunerSettings,
     election::{Election, Singleton, SingletonContext},
     schedule::Schedule,
-    tuner::Tuner,
 };
+use leasehold_tuning::tuner::Tuner;
 use support::redis_server::RedisServer;
 
 const URL: &str = "URL_OF_THE_PROGRAM";

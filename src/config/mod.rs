@@ -15,6 +15,7 @@ mod section;
 mod sources;
 mod started;
 mod store;
+mod tuner;
 mod url;
 mod variables;
 
@@ -23,15 +24,12 @@ use std::{env, ffi::OsString, time::Duration};
 use actix::Addr;
 use serde::Deserialize;
 
-pub use self::{error::ConfigError, section::StoreConfig, url::StoreUrl};
+pub use self::{error::ConfigError, section::StoreConfig, tuner::TunerSettings, url::StoreUrl};
 use self::{read_from::ReadFrom, sources::Sources};
 use crate::{
     core::Backoff,
     manager::LockManager,
-    request::{
-        LeaseSettings, LimitSettings, Settings, SupervisionSettings, TunerSettings, WaitSettings, keys,
-    },
-    tuner::Tuner,
+    request::{LeaseSettings, LimitSettings, Settings, SupervisionSettings, WaitSettings, keys},
 };
 
 /// Everything that can be configured.
@@ -64,7 +62,8 @@ pub struct Config {
     pub limits: LimitSettings,
     /// The restarts of crashed actors.
     pub supervision: SupervisionSettings,
-    /// The actor that changes settings while a manager runs, and its bounds.
+    /// The bounds of an actor that changes settings while a manager runs: a `Tuner` of the package `leasehold-tuning`, which the
+    /// application starts.
     pub tuner: TunerSettings,
     #[serde(skip)]
     read_from: ReadFrom,
@@ -149,34 +148,19 @@ impl Config {
     /// warning, because it is usually a start in a place that runs several times, such as the closure of
     /// `HttpServer::new`. Two managers exclude each other as two processes do.
     ///
-    /// With `tuner.enabled` a [`Tuner`] runs beside it. [`start_tuned`](Self::start_tuned) returns its address.
-    ///
     /// # Errors
     /// [`ConfigError::Invalid`] as for [`check`](Self::check); [`ConfigError::Start`] outside of an actix system.
     pub fn start(&self) -> Result<Addr<LockManager>, ConfigError> {
-        self.start_tuned().map(|(manager, _)| manager)
-    }
-
-    /// Starts a lock manager as [`start`](Self::start) does, and returns the address of its [`Tuner`] as well, for figures of the
-    /// application and those who want to be told of changes. `None` without `tuner.enabled`.
-    ///
-    /// The tuner runs in the arbiter of the manager, and ends with it.
-    ///
-    /// # Errors
-    /// Those of [`start`](Self::start).
-    pub fn start_tuned(&self) -> Result<(Addr<LockManager>, Option<Addr<Tuner>>), ConfigError> {
         self.check()?;
-        let builder = LockManager::builder(self.open_store()?)
-            .settings(self.settings())
-            .configured_by(self.read_from.to_string());
-        let (manager, tuner) = if self.tuner.enabled {
-            let (tuner, start) = Tuner::beside(self.tuner.clone());
-            (builder.start_beside(start)?, Some(tuner))
-        } else {
-            (builder.start()?, None)
-        };
+        let builder = LockManager::builder(self.open_store()?).settings(self.settings());
+        let manager = builder.configured_by(self.read_from.to_string()).start()?;
+        if self.tuner.enabled {
+            tracing::info!(
+                "tuner.enabled is for a tuner, which the application starts: the package leasehold-tuning"
+            );
+        }
         started::note(&self.store, &manager);
-        Ok((manager, tuner))
+        Ok(manager)
     }
 }
 

@@ -13,10 +13,8 @@ use serde::{
 use strsim::damerau_levenshtein;
 
 use crate::{
-    config::{Config, StoreConfig},
-    request::{
-        LeaseSettings, LimitSettings, SupervisionSettings, TunerSettings, WaitSettings, keys::BackoffKeys,
-    },
+    config::{Config, StoreConfig, TunerSettings},
+    request::{LeaseSettings, LimitSettings, SupervisionSettings, WaitSettings, keys::BackoffKeys},
 };
 
 pub(super) const PREFIX: &str = "LEASEHOLD_";

@@ -128,31 +128,20 @@ impl LockManagerBuilder {
     /// [`StartError`] when a setting is invalid, when no actix system runs on this thread, or when the thread cannot
     /// be started. Starting does not need the store.
     pub fn start(self) -> Result<Addr<LockManager>, StartError> {
-        self.start_beside(|_| {})
-    }
-
-    /// Starts the manager as [`start`](Self::start) does, and calls `beside` in its arbiter, with its address.
-    pub(crate) fn start_beside(
-        self,
-        beside: impl FnOnce(Addr<LockManager>) + Send + 'static,
-    ) -> Result<Addr<LockManager>, StartError> {
         self.settings.check()?;
         if System::try_current().is_none() {
             return Err(StartError::NoSystem);
         }
         let arbiter = Arbiter::try_new().map_err(StartError::Arbiter)?;
         let (sender, receiver) = channel::channel(MAILBOX);
-        let locks = Addr::new(sender);
-        let address = locks.clone();
         arbiter.spawn_fn(move || {
             let running = self.run(Context::with_receiver(receiver));
             actix_rt::spawn(async move {
                 running.await;
                 Arbiter::current().stop();
             });
-            beside(address);
         });
-        Ok(locks)
+        Ok(Addr::new(sender))
     }
 
     /// Starts the manager in the arbiter of the caller, for tests in virtual time. An application whose handlers

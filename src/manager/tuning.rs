@@ -111,7 +111,78 @@ impl LockManager {
     }
 
     fn tuning(&self) -> Tuning {
-        let Settings { backoff, wait, .. } = &*self.settings;
-        Tuning { backoff: *backoff, wait: wait.timeout, max_waiters: self.max_waiters_here }
+        Tuning { max_waiters: self.max_waiters_here, ..Tuning::from(&*self.settings) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix::Addr;
+
+    use super::*;
+    use crate::{
+        core::Backoff,
+        request::{SetBackoff, Shutdown},
+        store::MemoryStore,
+    };
+
+    async fn tuning(locks: &Addr<LockManager>) -> Tuning {
+        locks.send(SetTuning::default()).await.unwrap().unwrap()
+    }
+
+    /// Runs a test with a manager whose queues have at most 100 waiters.
+    fn with_manager(test: impl AsyncFnOnce(Addr<LockManager>)) {
+        actix::System::new().block_on(async {
+            let mut settings = Settings::default();
+            settings.limits.max_waiters = 100;
+            let locks = LockManager::builder(Arc::new(MemoryStore::default())).settings(settings);
+            let locks = locks.start_here().unwrap();
+            test(locks.clone()).await;
+            locks.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
+        });
+    }
+
+    #[test]
+    fn pauses_that_are_wrong_already_do_not_keep_other_settings_from_changing() {
+        with_manager(async |locks| {
+            let wrong = Backoff { multiplier: f64::NAN, ..Backoff::DEFAULT };
+            locks.send(SetBackoff(wrong)).await.unwrap();
+            let set = SetTuning { max_waiters: Some(4), ..Default::default() };
+            locks.send(set).await.unwrap().unwrap();
+            assert_eq!(tuning(&locks).await.max_waiters, 4);
+        });
+    }
+
+    #[test]
+    fn settings_change_while_the_manager_runs_as_a_configuration_would_accept_them() {
+        with_manager(async |locks| {
+            let before = tuning(&locks).await;
+            let set = SetTuning {
+                wait: Some(Duration::from_millis(10)),
+                max_waiters: Some(1),
+                ..Default::default()
+            };
+            assert_eq!(locks.send(set).await.unwrap().unwrap(), before);
+            let now = tuning(&locks).await;
+            assert_eq!(
+                (now.wait, now.max_waiters, now.backoff),
+                (Duration::from_millis(10), 1, before.backoff)
+            );
+            let wrong = Backoff { multiplier: f64::NAN, ..Backoff::DEFAULT };
+            for (set, field) in [
+                (SetTuning { wait: Some(Duration::MAX), ..Default::default() }, "wait.timeout"),
+                (SetTuning { max_waiters: Some(0), ..Default::default() }, "max_waiters"),
+                (
+                    SetTuning { max_waiters: Some(101), wait: Some(Duration::ZERO), ..Default::default() },
+                    "max_waiters",
+                ),
+                (SetTuning { backoff: Some(wrong), ..Default::default() }, "backoff.multiplier"),
+            ] {
+                assert_eq!(locks.send(set).await.unwrap().unwrap_err().field, field);
+                assert_eq!(tuning(&locks).await, now);
+            }
+            locks.send(SetTuning::from(before)).await.unwrap().unwrap();
+            assert_eq!(tuning(&locks).await, before);
+        });
     }
 }

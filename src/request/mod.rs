@@ -18,5 +18,5 @@ pub use self::{
     queries::{Drained, ForceRelease, Inspect, IsHeld, List, Ready, SetBackoff, Shutdown, Stats},
     revoke::{Revoke, RevokeError, Revoked},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
-    tuning::{SetTuning, TunerSettings, Tuning},
+    tuning::{SetTuning, Tuning},
 };

@@ -1,17 +1,14 @@
-//! The settings that may change while a manager runs, and the section `[tuner]` for the actor that changes them.
+//! The settings that may change while a manager runs, and what it tells whoever changes them.
 
 use std::{sync::Arc, time::Duration};
 
 use actix::Message;
-use serde::Deserialize;
 
 use crate::{
-    core::{Backoff, InvalidValue, LONGEST_PAUSE, in_range},
-    request::keys::duration,
+    core::{Backoff, InvalidValue},
+    request::Settings,
     store::{ServerLoad, StoreError},
 };
-
-const HOUR: Duration = Duration::from_secs(3600);
 
 /// The settings of a manager that may change while it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +22,14 @@ pub struct Tuning {
     /// `QueueFull` at once. Requests whose attempts are limited, and all of them while `wait.local_handover_limit` is 0, do not
     /// count. The bound of all managers together stays [`LimitSettings::max_waiters`](crate::LimitSettings).
     pub max_waiters: u32,
+}
+
+/// The settings that a manager begins with.
+impl From<&Settings> for Tuning {
+    fn from(settings: &Settings) -> Self {
+        let Settings { backoff, wait, limits, .. } = settings;
+        Self { backoff: *backoff, wait: wait.timeout, max_waiters: limits.max_waiters }
+    }
 }
 
 /// Changes settings of a manager while it runs, for requests that come after it. What is `None` stays as it is. The answer is
@@ -47,7 +52,7 @@ pub struct SetTuning {
 }
 
 /// Sets all three, also what was not changed before: pauses take the place of a function of the application, and while a
-/// [`Tuner`](crate::tuner::Tuner) runs, what it has set becomes a wish that it returns to.
+/// tuner runs, what it has set becomes a wish that it returns to.
 impl From<Tuning> for SetTuning {
     fn from(Tuning { backoff, wait, max_waiters }: Tuning) -> Self {
         Self { backoff: Some(backoff), wait: Some(wait), max_waiters: Some(max_waiters) }
@@ -58,101 +63,37 @@ impl From<Tuning> for SetTuning {
 /// lives, another one is answered `None`: each would take what the other has set for somebody's wish.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Option<Sampled>")]
-pub(crate) struct Sample(pub(crate) Option<Arc<()>>);
+pub struct Sample(pub Option<Arc<()>>);
 
 /// The answer to [`Sample`].
 #[derive(Clone, Debug)]
-pub(crate) struct Sampled {
+pub struct Sampled {
     /// The longest queues of this manager.
-    pub(crate) queues: Vec<Queue>,
+    pub queues: Vec<Queue>,
     /// True if no notification tells a waiter that it is its turn, so that it has to ask again and again.
-    pub(crate) polls: bool,
+    pub polls: bool,
     /// True if the pauses are a function of the application, which is not to be replaced.
-    pub(crate) own_pauses: bool,
-    /// The requests so far that waited as the settings say: those that were granted, and those that waited in vain.
-    pub(crate) granted: u64,
-    pub(crate) timed_out: u64,
-    pub(crate) tuning: Tuning,
+    pub own_pauses: bool,
+    /// The requests that waited as the settings say, so far: those that were granted.
+    pub granted: u64,
+    /// Those that waited in vain.
+    pub timed_out: u64,
+    /// The settings at this moment.
+    pub tuning: Tuning,
 }
 
 /// The waiters of a manager for one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Queue {
+pub struct Queue {
     /// The number of the queue. It is another one when somebody waits again after nobody did.
-    pub(crate) key: u64,
-    pub(crate) waiting: u32,
+    pub key: u64,
+    /// The number of those that wait.
+    pub waiting: u32,
     /// The number of grants since the queue formed.
-    pub(crate) granted: u64,
+    pub granted: u64,
 }
 
 /// Asks the store what its server has had to do. The answer comes with the time that it took.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "(Result<ServerLoad, StoreError>, Duration)")]
-pub(crate) struct AskLoad;
-
-/// `[tuner]`: the [`Tuner`](crate::tuner::Tuner) that changes settings while a manager runs, and the bounds that it keeps.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct TunerSettings {
-    /// True if a tuner that is started watches and changes anything. Default: no.
-    pub enabled: bool,
-    /// True if it only tells what it would change. Default: no.
-    pub dry_run: bool,
-    /// The length of the windows in which figures are counted: 100 ms to 60 s. Default: 1 s.
-    #[serde(deserialize_with = "duration")]
-    pub window: Duration,
-    /// The wait that a queue which comes and goes may cause; who would wait longer is refused at once. 1 ms to 1 h.
-    /// Default: 1 s.
-    #[serde(deserialize_with = "duration")]
-    pub burst_wait: Duration,
-    /// The wait that a queue which stays may cause. 1 ms up to [`burst_wait`](Self::burst_wait). Default: 200 ms.
-    #[serde(deserialize_with = "duration")]
-    pub standing_wait: Duration,
-    /// The smallest bound of a queue. Default: 3.
-    pub min_waiters: u32,
-    /// The longest pause, unless `backoff.max` is longer already. More than zero, up to 1 h. Default: 5 s.
-    #[serde(deserialize_with = "duration")]
-    pub max_pause: Duration,
-    /// The smallest number of attempts, if `backoff.attempts` limits them. Default: 2.
-    pub min_attempts: u32,
-    /// The shortest wait, unless `wait.timeout` is shorter already. Up to 1 h. Default: 100 ms.
-    #[serde(deserialize_with = "duration")]
-    pub min_wait: Duration,
-}
-
-impl Default for TunerSettings {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            dry_run: false,
-            window: Duration::from_secs(1),
-            burst_wait: Duration::from_secs(1),
-            standing_wait: Duration::from_millis(200),
-            min_waiters: 3,
-            max_pause: Duration::from_secs(5),
-            min_attempts: 2,
-            min_wait: Duration::from_millis(100),
-        }
-    }
-}
-
-impl TunerSettings {
-    /// Checks every bound.
-    pub(crate) fn check(&self) -> Result<(), InvalidValue> {
-        const MILLISECOND: Duration = Duration::from_millis(1);
-        in_range("tuner.window", self.window, 100 * MILLISECOND, Duration::from_secs(60))?;
-        in_range("tuner.burst_wait", self.burst_wait, MILLISECOND, HOUR)?;
-        in_range("tuner.standing_wait", self.standing_wait, MILLISECOND, self.burst_wait)?;
-        in_range("tuner.max_pause", self.max_pause, MILLISECOND, LONGEST_PAUSE)?;
-        in_range("tuner.min_wait", self.min_wait, Duration::ZERO, HOUR)?;
-        for (field, value) in
-            [("tuner.min_waiters", self.min_waiters), ("tuner.min_attempts", self.min_attempts)]
-        {
-            if value == 0 {
-                return Err(InvalidValue::new(field, value, "1 or more"));
-            }
-        }
-        Ok(())
-    }
-}
+pub struct AskLoad;

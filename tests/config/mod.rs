@@ -7,6 +7,7 @@ use leasehold::{
     Acquire, AcquireError, Backoff, Config, ConfigError, Durability, Jitter, Layout, Lease, LockManager,
     MemoryStore, SetTuning, Settings, Tuning,
 };
+use leasehold_tuning::tuner::Tuner;
 
 fn refused(text: &str, variables: &[(&str, &str)]) -> ConfigError {
     match Config::from_sources("my.toml", text, variables.iter().copied()) {
@@ -441,30 +442,29 @@ async fn tuning(locks: &Addr<LockManager>) -> Tuning {
     locks.send(SetTuning::default()).await.unwrap().unwrap()
 }
 
-/// Starts a manager, and has 20 wait for a lock of it that is held.
-async fn crowded(config: &Config) -> (Addr<LockManager>, bool, Lease) {
-    let (locks, tuner) = config.start_tuned().unwrap();
+/// Starts a manager and its tuner, and has 20 wait for a lock that is held.
+async fn crowded(config: &Config) -> (Addr<LockManager>, Lease) {
+    let locks = config.start().unwrap();
+    Tuner::builder(&locks).settings(config.tuner.clone()).start().unwrap();
     let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
     for _ in 0..20 {
         let waits = locks.send(Acquire::new("r"));
         actix::spawn(async move { waits.await.map(drop) });
     }
-    (locks, tuner.is_some(), lease)
+    (locks, lease)
 }
 
 #[actix::test]
-async fn a_tuner_starts_with_the_manager_if_the_configuration_enables_it_and_not_else() {
+async fn a_tuner_changes_settings_if_the_configuration_enables_it_and_not_else() {
     let config = |enabled: bool| {
         let text = format!(
             "store.url = 'memory://tuned-{enabled}'\nwait.timeout = '1h'\ntuner.enabled = {enabled}\ntuner.window = '100ms'"
         );
         Config::from_toml(&text).unwrap()
     };
-    let (fixed, has_tuner, _lease) = crowded(&config(false)).await;
-    assert!(!has_tuner);
+    let (fixed, _lease) = crowded(&config(false)).await;
     let before = tuning(&fixed).await;
-    let (tuned, has_tuner, _lease) = crowded(&config(true)).await;
-    assert!(has_tuner);
+    let (tuned, _lease) = crowded(&config(true)).await;
     let sheds = async {
         while tuning(&tuned).await.max_waiters == before.max_waiters {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use actix_web::test::TestRequest;
 use futures_util::future::join_all;
-use leasehold::{Acquire, Config, schedule::Schedule, tuner::Tuner};
+use leasehold::{Acquire, Config, schedule::Schedule};
+use leasehold_tuning::tuner::Tuner;
 use serde_json::Value;
 use tokio::time::sleep;
 

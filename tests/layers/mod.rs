@@ -1,6 +1,6 @@
 //! The layers of the crate, and the folders in them: each imports only those before it.
 //!
-//! `core ◀ env · statistics · spans · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ election · tuner ◀ config ◀ doctor · schedule ◀ web`
+//! `core ◀ env · statistics · spans · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ election ◀ config ◀ doctor · schedule ◀ web`
 
 pub(crate) mod paths;
 pub(crate) mod rules;
@@ -85,7 +85,6 @@ fn the_public_types_are_counted_and_have_one_path_each() {
         ("schedule", 9),
         ("store", 26),
         ("trace", 4),
-        ("tuner", 7),
     ];
     assert_eq!(counts(&plain), rooms, "{plain:#?}");
     let whole = surface(&["doctor", "tls", "actix-web"]);

@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 12] = [
     &["request"],
     &["manager"],
     &["fenced", "with_lock"],
-    &["election", "tuner"],
+    &["election"],
     &["config"],
     &["doctor", "schedule"],
     &["web"],

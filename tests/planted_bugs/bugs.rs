@@ -2,16 +2,19 @@
 
 use Finder::{OneStore, Quorum, Test};
 
-use crate::planted_bugs::programs::{SIMULATIONS_OF_TUNERS, UNIT_TESTS};
+use crate::planted_bugs::programs::{TUNING, UNIT_TESTS};
 
 /// The tests that simulate worlds.
 pub(crate) const ONE_STORE: &str = "every_seed_keeps_every_promise";
 pub(crate) const QUORUM: &str = "every_seed_of_a_quorum_keeps_every_promise";
 
 /// The simulations of loads that a tuner answers.
-const SHIFTING: &str = "model::shifting::a_tuner_follows_a_load_that_shifts_and_does_not_oscillate";
-const POLLED: &str = "model::adapting::a_server_that_is_loaded_is_polled_less_until_it_is_idle_again";
-const IN_VAIN: &str = "model::adapting::waits_become_shorter_while_most_are_in_vain_and_longer_again";
+const SHIFTING: &str =
+    "simulation::model::shifting::a_tuner_follows_a_load_that_shifts_and_does_not_oscillate";
+const POLLED: &str =
+    "simulation::model::adapting::a_server_that_is_loaded_is_polled_less_until_it_is_idle_again";
+const IN_VAIN: &str =
+    "simulation::model::adapting::waits_become_shorter_while_most_are_in_vain_and_longer_again";
 
 /// A bug.
 pub(crate) struct Bug {
@@ -185,33 +188,30 @@ pub(crate) const BUGS: &[Bug] = &[
         Test(UNIT_TESTS, "core::acquisition::tests::release::what_was_shared_is_not_handed_off"),
     ),
     // The tuner.
-    bug("a queue that comes and goes is bounded as one that stays", Test(SIMULATIONS_OF_TUNERS, SHIFTING)),
-    bug("a queue that stays is not shed", Test(SIMULATIONS_OF_TUNERS, SHIFTING)),
-    bug("a queue stays bounded when the load has gone", Test(SIMULATIONS_OF_TUNERS, SHIFTING)),
+    bug("a queue that comes and goes is bounded as one that stays", Test(TUNING, SHIFTING)),
+    bug("a queue that stays is not shed", Test(TUNING, SHIFTING)),
+    bug("a queue stays bounded when the load has gone", Test(TUNING, SHIFTING)),
     bug(
         "a tuner changes its mind in each window",
-        Test(UNIT_TESTS, "tuner::tests::trial::a_setting_rests_after_a_change_whatever_the_figures_do"),
+        Test(TUNING, "tuner::tests::trial::a_setting_rests_after_a_change_whatever_the_figures_do"),
     ),
-    bug("a loaded server is polled as before", Test(SIMULATIONS_OF_TUNERS, POLLED)),
-    bug("pauses stay long when the server is idle", Test(SIMULATIONS_OF_TUNERS, POLLED)),
-    bug("waits in vain stay as long", Test(SIMULATIONS_OF_TUNERS, IN_VAIN)),
+    bug("a loaded server is polled as before", Test(TUNING, POLLED)),
+    bug("pauses stay long when the server is idle", Test(TUNING, POLLED)),
+    bug("waits in vain stay as long", Test(TUNING, IN_VAIN)),
     bug(
         "a wait that was shortened stays short",
         Test(
-            UNIT_TESTS,
+            TUNING,
             "tuner::rules::wait::tests::a_wait_returns_when_what_made_it_short_is_over_though_it_is_too_short_for_some",
         ),
     ),
     bug(
         "a change that made a figure worse is kept",
-        Test(
-            UNIT_TESTS,
-            "tuner::tests::trial::a_change_after_which_a_figure_falls_is_taken_back_for_a_while",
-        ),
+        Test(TUNING, "tuner::tests::trial::a_change_after_which_a_figure_falls_is_taken_back_for_a_while"),
     ),
     bug(
         "a change is judged by demand that has gone",
-        Test(UNIT_TESTS, "tuner::tests::trial::a_change_is_not_taken_back_because_demand_has_gone"),
+        Test(TUNING, "tuner::tests::trial::a_change_is_not_taken_back_because_demand_has_gone"),
     ),
     // Elections.
     bug(

@@ -1,7 +1,7 @@
 //! Bugs that are planted on purpose, to see that the tests find them.
 //!
 //! A simulation that finds nothing in worlds that have nothing wrong proves little; this proves that it looks. Each bug is
-//! a point `planted!("its name")` in `src`, which exists only in a build with `--cfg planted`. One such build has all of
+//! a point `planted!("its name")` in the sources, which exists only in a build with `--cfg planted`. One such build has all of
 //! them, and `LEASEHOLD_PLANTED` names the one that is there.
 
 mod bugs;

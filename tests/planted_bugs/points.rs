@@ -9,7 +9,7 @@ use std::{
 use proc_macro2::{TokenStream, TokenTree};
 use syn::LitStr;
 
-/// The name of every `planted!("…")` in `src`.
+/// The name of every `planted!("…")` in the sources.
 pub(crate) fn names() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for path in sources() {
@@ -20,10 +20,10 @@ pub(crate) fn names() -> BTreeSet<String> {
     names
 }
 
-/// Every file below `src` but the one that defines the macro.
+/// Every file of the library and of the packages over it, but the one that defines the macro.
 fn sources() -> Vec<PathBuf> {
-    let src = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("src");
-    let (mut folders, mut files) = (vec![src.clone()], Vec::new());
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let (mut folders, mut files) = (vec![root.join("src"), root.join("crates")], Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -31,7 +31,7 @@ fn sources() -> Vec<PathBuf> {
         }
     }
     files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
-    files.retain(|path| *path != src.join("planted.rs"));
+    files.retain(|path| *path != root.join("src/planted.rs"));
     files
 }
 

@@ -16,8 +16,8 @@ const SUITES: [(&str, &str); 4] =
 /// The program of the library's unit tests.
 pub(crate) const UNIT_TESTS: &str = "leasehold";
 
-/// The program of the simulations of tuners.
-pub(crate) const SIMULATIONS_OF_TUNERS: &str = "leasehold_tuning";
+/// The program of the unit tests of tuners, and of their simulations.
+pub(crate) const TUNING: &str = "leasehold_tuning";
 
 /// The programs, by their names.
 pub(crate) struct Programs(BTreeMap<&'static str, PathBuf>);
@@ -41,7 +41,7 @@ impl Programs {
         }
         let output = cargo
             .args(["test", "--offline", "--no-run", "--message-format", "json", "--lib"])
-            // The simulations of tuners are a package of their own.
+            // The tuner is in a package of its own.
             .args(
                 ["leasehold", "leasehold-tests", "leasehold-tuning"].iter().flat_map(|it| ["--package", it]),
             )
@@ -58,7 +58,7 @@ impl Programs {
         assert!(output.status.success(), "it does not compile with the points for bugs:\n{messages}{errors}");
         let built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let programs = built.filter_map(|message| {
-            let mut names = programs_of_suites().into_iter().chain([UNIT_TESTS, SIMULATIONS_OF_TUNERS]);
+            let mut names = programs_of_suites().into_iter().chain([UNIT_TESTS, TUNING]);
             let name = names.find(|name| message["target"]["name"] == *name)?;
             Some((name, PathBuf::from(message["executable"].as_str()?)))
         });

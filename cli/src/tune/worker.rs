@@ -11,11 +11,12 @@ use std::{
 };
 
 use actix::{Actor, Context, Handler};
-use leasehold::{
-    Shutdown, Stats,
-    tuner::{TellChanges, TunerEvent},
+use leasehold::{Shutdown, Stats};
+use leasehold_tuning::{
+    RealPace, Served, Tuned, drive,
+    tuner::{Tuner, TunerEvent},
+    warm_up,
 };
-use leasehold_tuning::{RealPace, Served, Tuned, drive, warm_up};
 use serde::{Deserialize, Serialize};
 
 use super::input::Source;
@@ -71,11 +72,10 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let mut config = workload.config_on(&job.url, true)?;
     config.store.prefix = format!("{}:{}", config.store.prefix, job.prefix);
     let done = actix::System::new().block_on(async {
-        let (locks, tuner) = config.start_tuned()?;
+        let locks = config.start()?;
         let changes = Changes::default();
-        if let Some(tuner) = tuner {
-            tuner.send(TellChanges(Listener(changes.clone()).start().recipient())).await?;
-        }
+        let listener = Listener(changes.clone()).start().recipient();
+        Tuner::builder(&locks).settings(config.tuner.clone()).tell(listener).start()?;
         warm_up(&locks).await?;
         let before = locks.send(Stats).await?.attempts;
         writeln!(io::stdout(), "{READY}")?;

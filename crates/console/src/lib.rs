@@ -36,7 +36,8 @@ use actix_web::{
 };
 
 pub use self::builder::ConsoleBuilder;
-use leasehold::{LockManager, tuner::TunerEvent};
+use leasehold::LockManager;
+use leasehold_tuning::tuner::TunerEvent;
 
 use self::{failure::Failure, guard::Guard, shared::Shared};
 
@@ -115,7 +116,7 @@ impl Console {
         Ok(read.inspect_err(|failure| guard::refused(request, failure))?)
     }
 
-    /// Returns the recipient for a [`Tuner`](leasehold::tuner::Tuner), so that the console shows what it changes:
+    /// Returns the recipient for a [`Tuner`](leasehold_tuning::tuner::Tuner), so that the console shows what it changes:
     /// `Tuner::builder(&locks).tell(console.tuner_events())`.
     pub fn tuner_events(&self) -> Recipient<TunerEvent> {
         self.shared.observer.clone().recipient()

@@ -1,9 +1,12 @@
-//! Tuning: how settings behave under a workload, predicted by a simulation or measured on a real server.
+//! Tuning: settings that follow the load of a running lock manager, and settings that are chosen before by simulation.
 //!
-//! A [`Workload`] says who asks for which locks, when, and for how long. [`simulate`] runs it in virtual time: the lock
-//! manager is the real one, its store is the one in memory, and between them is a server with one thread, whose times are
-//! those of a [`ServerProfile`]. [`drive()`] runs the part of one process of the same workload on a manager that the caller
-//! has started. Either way the result is a [`Report`].
+//! An application embeds the [tuner], which changes settings while they run, and the [`TraceRecorder`], which writes the requests
+//! of a manager to a file.
+//!
+//! The feature `simulation` has the laboratory. A [`Workload`] says who asks for which locks, when, and for how long.
+//! [`simulate`] runs it in virtual time: the lock manager is the real one, its store is the one in memory, and between them is a
+//! server with one thread, whose times are those of a [`ServerProfile`]. [`drive()`] runs the part of one process of the same
+//! workload on a manager that the caller has started. Either way the result is a [`Report`].
 //!
 //! ```
 //! use leasehold_tuning::{ServerProfile, Workload, simulate};
@@ -22,34 +25,22 @@
 //! ```
 //!
 //! # Layout
-//! [`Workload`] is in `workload`, and what is drawn from its seed in `chance`. `drive` has the callers, and `pace` the time
-//! that they live in. `model` is the simulation. `profile` is what it knows of a server, and `report` the figures. `recommend`
-//! searches settings in simulations, `recorder` records the requests of an application as a trace.
-//!
-//! **Invariant:** callers are the same code in a simulation and on a server, so that the two differ in the store and in the
-//! time alone.
+//! [`tuner`] changes settings. `recorder` records requests as lines, whose form is in `line`. `simulation` is the laboratory.
 #![doc(test(attr(deny(warnings))))]
 
-mod chance;
-mod drive;
-mod model;
-mod pace;
-mod profile;
-mod recommend;
+mod line;
 mod recorder;
-mod report;
-mod seconds;
-#[doc(hidden)]
-pub mod shifting;
-mod workload;
+#[cfg(feature = "simulation")]
+mod simulation;
+pub mod tuner;
 
-pub use self::{
-    drive::{Served, drive, warm_up},
-    model::simulate,
-    pace::{Pace, RealPace},
-    profile::ServerProfile,
-    recommend::{Figures, Goal, Limit, Prediction, Progress, Recommendation, Search, recommend},
-    recorder::{Recorded, TraceRecorder},
-    report::{Report, Spent, Tuned, Waits},
-    workload::{Access, Arrivals, Bucket, Resources, SlowServer, Times, Workload},
+pub use self::recorder::{Recorded, TraceRecorder};
+#[cfg(feature = "simulation")]
+#[doc(hidden)]
+pub use self::simulation::shifting;
+#[cfg(feature = "simulation")]
+pub use self::simulation::{
+    Access, Arrivals, Bucket, Figures, Goal, Limit, Pace, Prediction, Progress, RealPace, Recommendation,
+    Report, Resources, Search, Served, ServerProfile, SlowServer, Spent, Times, Tuned, Waits, Workload,
+    drive, recommend, simulate, warm_up,
 };

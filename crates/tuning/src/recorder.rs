@@ -20,7 +20,7 @@ use leasehold::{
     trace::{BeginTrace, EndTrace, TraceSink, Traced},
 };
 
-use crate::workload::trace_line;
+use crate::line::trace_line;
 
 /// The number of requests that may wait to be written: a few megabytes.
 const BUFFERED: usize = 16_384;

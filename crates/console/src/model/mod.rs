@@ -20,8 +20,9 @@ pub(crate) use self::{
 };
 use leasehold::{
     Holder, HolderState, InspectError, Inspection, OwnLeases, ResourceName, Statistics, Tuning,
-    text::one_line, tuner::TunerEvent,
+    text::one_line,
 };
+use leasehold_tuning::tuner::TunerEvent;
 
 use crate::{recommendation::RecommendationView, seconds};
 

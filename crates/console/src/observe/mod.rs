@@ -22,8 +22,8 @@ pub(crate) use self::look::is_of_one;
 use leasehold::{
     InspectError, LockManager, ResourceName,
     env::{Draw, Random, SystemRandom},
-    tuner::TunerEvent,
 };
+use leasehold_tuning::tuner::TunerEvent;
 
 use self::{
     history::History,
