@@ -167,13 +167,19 @@ mod tests {
             fs::write(&golden, &sent).unwrap();
         }
         let known = fs::read_to_string(&golden).unwrap_or_default();
-        let changed: Vec<_> = sent.lines().filter(|line| !known.lines().any(|known| known == *line)).collect();
+        let changed: Vec<_> =
+            sent.lines().filter(|line| !known.lines().any(|known| known == *line)).collect();
         assert!(changed.is_empty(), "other than in {}: {changed:#?}", golden.display());
         assert_eq!(known.lines().count(), VERBS.len(), "{} has scripts that are not sent", golden.display());
     }
 
     /// The line of a script: its name, its length, and the SHA-1 by which a server knows it.
     fn line(file: &str, script: &str) -> String {
-        format!("{:24} {:5} {}\n", file.trim_start_matches("lua/"), script.len(), Script::new(script).get_hash())
+        format!(
+            "{:24} {:5} {}\n",
+            file.trim_start_matches("lua/"),
+            script.len(),
+            Script::new(script).get_hash()
+        )
     }
 }
