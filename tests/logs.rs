@@ -11,7 +11,7 @@ use leasehold::{
 };
 use support::{
     log::Log,
-    odd_store::OddStore,
+    odd_store::odd_store,
     redis_server::{Port, RedisServer},
     virtual_time::{World, in_virtual_time, millis, secs},
 };
@@ -46,7 +46,7 @@ fn an_outage_is_told_when_it_begins_once_a_minute_and_when_it_ends() {
     in_virtual_time(|| async {
         let (log, _logging) = begin();
         let world = World::new();
-        let store = OddStore::new(world.store.clone());
+        let store = odd_store(world.store.clone());
         let locks = world.builder_on(Arc::new(store.clone())).start_here().unwrap();
         let asks = (0..LEASES).map(|number| locks.send(Acquire::new(format!("r{number}")).ttl(secs(600))));
         let leases: Vec<_> = join_all(asks).await.into_iter().map(|lease| lease.unwrap().unwrap()).collect();

@@ -19,7 +19,7 @@ async fn revision(site: &Site) -> u64 {
 #[test]
 fn the_end_of_an_outage_is_news_also_if_nothing_is_contended_and_the_walk_is_cut_short() {
     in_virtual_time(|| async {
-        let site = Site::odd(|odd| Odd { unfinished: true, ..odd });
+        let site = Site::odd(Odd { unfinished: true, ..Odd::default() });
         site.look().await;
         let before = revision(&site).await;
         site.look().await;
@@ -46,7 +46,7 @@ fn another_console_has_other_revisions() {
 #[test]
 fn a_resource_that_nobody_may_look_at_hides_no_other_one() {
     in_virtual_time(|| async {
-        let site = Site::odd(|odd| Odd { denied: Some("secret"), ..odd });
+        let site = Site::odd(Odd { denied: Some("secret"), ..Odd::default() });
         let _lease = site.hold(Acquire::new("orders/1")).await;
         site.wait_for("orders/1").await;
         let answer = site.get("api/resource?name=secret").await;
@@ -77,7 +77,7 @@ fn a_resource_that_nobody_may_look_at_hides_no_other_one() {
 #[test]
 fn a_schedule_that_nobody_may_look_at_hides_no_other_one() {
     in_virtual_time(|| async {
-        let site = Site::odd(|odd| Odd { denied: Some("secret"), ..odd });
+        let site = Site::odd(Odd { denied: Some("secret"), ..Odd::default() });
         let others = site.world.manager();
         for name in ["report", "secret"] {
             let schedule = Schedule::every(Duration::from_secs(60)).named(name);
@@ -97,7 +97,7 @@ fn a_schedule_that_nobody_may_look_at_hides_no_other_one() {
 fn a_store_that_denies_every_look_is_not_up() {
     in_virtual_time(|| async {
         for plain in [false, true] {
-            let site = Site::odd(|odd| Odd { denied: Some("secret"), plain, ..odd });
+            let site = Site::odd(Odd { denied: Some("secret"), plain, ..Odd::default() });
             let _secret = site.hold(Acquire::new("secret")).await;
             if !plain {
                 site.wait_for("secret").await;
@@ -129,7 +129,7 @@ fn a_console_without_a_manager_knows_nothing() {
 #[test]
 fn where_there_are_no_queues_the_number_of_waiters_is_unknown_also_while_nothing_is_held() {
     in_virtual_time(|| async {
-        let site = Site::odd(|odd| Odd { plain: true, ..odd });
+        let site = Site::odd(Odd { plain: true, ..Odd::default() });
         let lease = site.hold(Acquire::new("orders/1")).await;
         site.look().await;
         assert_eq!(site.console.contention().resources, None);

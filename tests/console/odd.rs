@@ -1,20 +1,17 @@
 //! A store in memory that denies one name, keeps no queues, or never comes to the end of a walk.
 
-use std::{sync::Arc, time::Duration};
+use std::any::Any;
 
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{FutureExt, future::BoxFuture};
 use leasehold::{
     Inspection, Listing, MemoryStore, ResourceName, StoreError,
-    store::{
-        Acquired, Acquisition, Hold, Inbox, Names, Notifications, Register, RegisterWrite, Released, Renewed,
-        Replies, Reply, Store, Walk,
-    },
+    store::{Names, Store},
 };
+use leasehold_testing::decorated::{Decorated, Hooks, Verb};
 
-/// A store that is odd in what it tells.
-#[derive(Clone, Debug)]
+/// The ways in which a store is odd in what it tells.
+#[derive(Debug, Default)]
 pub(crate) struct Odd {
-    pub(crate) inner: MemoryStore,
     /// The name about which nothing is told.
     pub(crate) denied: Option<&'static str>,
     /// True if it has no queues and no fences, as the plain layout.
@@ -24,8 +21,11 @@ pub(crate) struct Odd {
 }
 
 impl Odd {
-    pub(crate) fn new(inner: &MemoryStore) -> Self {
-        Self { inner: inner.clone(), denied: None, plain: false, unfinished: false }
+    /// Puts it around a store.
+    pub(crate) fn around(self, store: MemoryStore) -> impl Store {
+        let plain = self.plain;
+        let store = Decorated::new(store, self);
+        if plain { store.without_queue() } else { store }
     }
 
     fn denies(&self, name: &ResourceName) -> bool {
@@ -33,70 +33,30 @@ impl Odd {
     }
 }
 
-fn denied<'a, T: Send + 'a>() -> Reply<'a, T> {
-    async { Err(StoreError::Denied { reason: "no permissions to access a key".to_owned() }) }.boxed()
-}
-
-impl Store for Odd {
-    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
-        self.inner.acquire_each(asked)
-    }
-
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        self.inner.renew_each(renewals)
-    }
-
-    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
-        self.inner.release_each(releases)
-    }
-
-    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        self.inner.is_held(hold)
-    }
-
-    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
-        if self.denies(resource) {
-            return denied();
-        }
-        let plain = self.plain;
-        let found = self.inner.inspect(resource, limit);
-        let told = move |mut seen: Inspection| {
-            if plain {
-                seen.holders.iter_mut().for_each(|holder| holder.fence = None);
-            }
-            seen
+impl Hooks for Odd {
+    fn before<'a>(&'a self, verb: Verb<'a>) -> BoxFuture<'a, Result<(), StoreError>> {
+        let denied = match verb {
+            Verb::Inspect(name) | Verb::Register(name, _) => self.denies(name),
+            _ => false,
         };
-        async move { found.await.map(told) }.boxed()
+        let reason = || "no permissions to access a key".to_owned();
+        async move { if denied { Err(StoreError::Denied { reason: reason() }) } else { Ok(()) } }.boxed()
     }
 
-    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
-        let (unfinished, keeps_none) = (self.unfinished, self.plain && walk.names == Names::WaitedFor);
-        let found = self.inner.list(walk);
-        let told = move |mut listing: Listing| {
-            if keeps_none {
+    fn after<'a>(&'a self, verb: Verb<'a>, answer: &mut dyn Any) -> BoxFuture<'a, ()> {
+        if let Some(Ok(seen)) = answer.downcast_mut::<Result<Inspection, StoreError>>()
+            && self.plain
+        {
+            seen.holders.iter_mut().for_each(|holder| holder.fence = None);
+        }
+        if let Some(Ok(listing)) = answer.downcast_mut::<Result<Listing, StoreError>>() {
+            if self.plain && matches!(verb, Verb::List(walk) if walk.names == Names::WaitedFor) {
                 (listing.resources, listing.walked) = (Vec::new(), 0);
             }
-            if unfinished {
+            if self.unfinished {
                 (listing.complete, listing.cut_short) = (false, true);
             }
-            listing
-        };
-        async move { found.await.map(told) }.boxed()
-    }
-
-    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
-        self.inner.force_release(resource)
-    }
-
-    fn register<'a>(
-        &'a self,
-        name: &'a ResourceName,
-        write: Option<&'a RegisterWrite>,
-    ) -> Reply<'a, Register> {
-        if self.denies(name) { denied() } else { self.inner.register(name, write) }
-    }
-
-    fn listen(&self, inbox: &Inbox) -> Notifications {
-        if self.plain { stream::empty().boxed() } else { self.inner.listen(inbox) }
+        }
+        async {}.boxed()
     }
 }

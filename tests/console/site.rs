@@ -68,9 +68,9 @@ impl Site {
     }
 
     /// A console of a store that is odd.
-    pub(crate) fn odd(odd: impl FnOnce(Odd) -> Odd) -> Self {
+    pub(crate) fn odd(odd: Odd) -> Self {
         let manager = |world: &World| {
-            let store = odd(Odd::new(&world.store));
+            let store = odd.around(world.store.clone());
             world.builder_on(Arc::new(store)).start_here().unwrap()
         };
         Self::of(manager, |console| console.token(TOKEN))

@@ -17,7 +17,7 @@ use leasehold::{
 use tokio::time::{sleep, timeout};
 
 use support::{
-    odd_store::OddStore,
+    odd_store::odd_store,
     virtual_time::{World, in_virtual_time, millis, secs},
 };
 
@@ -225,7 +225,7 @@ fn a_change_that_others_always_come_before_is_a_conflict_and_not_made() {
         let (world, scheduler, _) = ticking("report");
         sleep(secs(1)).await;
         scheduler.stop().await;
-        let store = OddStore::new(world.store.clone());
+        let store = odd_store(world.store.clone());
         let locks = world.builder_on(Arc::new(store.clone())).start_here().unwrap();
         let control = found(&locks, "report").await.unwrap();
         store.keep_registers_busy();

@@ -17,7 +17,7 @@ use leasehold::{
 use tokio::time::{Instant, sleep, timeout};
 
 use support::{
-    odd_store::OddStore,
+    odd_store::{OddStore, odd_store},
     virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
 };
 
@@ -45,7 +45,7 @@ impl Clock for Jumping {
 }
 
 fn odd_manager(world: &World) -> (OddStore, Addr<LockManager>) {
-    let store = OddStore::new(world.store.clone());
+    let store = odd_store(world.store.clone());
     let locks = world.builder_on(Arc::new(store.clone()));
     (store, locks.random(Arc::new(Loaded::new(|_| false))).start_here().unwrap())
 }
@@ -205,7 +205,7 @@ fn a_renewal_of_an_expired_lease_sends_nothing_and_says_lost() {
     in_virtual_time(|| async {
         let world = World::new();
         let clock = Jumping::start();
-        let store = OddStore::new(world.store.clone());
+        let store = odd_store(world.store.clone());
         let locks = world.builder_on(Arc::new(store.clone())).clock(clock.clone()).start_here().unwrap();
         let lease = locks.send(Acquire::new("r").ttl(secs(30)).no_renew()).await.unwrap().unwrap();
         clock.jump(secs(30));

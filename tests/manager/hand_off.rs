@@ -7,7 +7,7 @@ use leasehold::{
     Acquire, AcquireError, ForceRelease, Inspect, LeaseChange, LockManager, ReadLock, Settings, Stats,
 };
 use support::{
-    odd_store::OddStore,
+    odd_store::odd_store,
     virtual_time::{Listener, World, in_virtual_time, millis, secs},
 };
 use tokio::{
@@ -273,7 +273,7 @@ fn readers_wait_for_themselves_and_are_not_passed_by() {
 fn when_the_store_executes_nothing_any_more_all_of_a_line_are_told() {
     in_virtual_time(|| async {
         let world = World::new();
-        let store = OddStore::new(world.store.clone());
+        let store = odd_store(world.store.clone());
         let locks = world.builder_on(Arc::new(store.clone())).start_here().unwrap();
         store.panic_from_now_on();
         let start = Instant::now();

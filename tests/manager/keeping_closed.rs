@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use actix::Addr;
 use leasehold::{Acquire, AcquireAll, LockManager, LossReason, ReleaseError};
 use support::{
-    odd_store::OddStore,
+    odd_store::odd_store,
     virtual_time::{Loaded, World, in_virtual_time, millis, secs},
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -71,7 +71,7 @@ fn a_lock_delay_holds_also_while_an_unknown_attempt_may_still_be_executed() {
 fn what_is_granted_late_to_a_lost_lease_is_released_without_its_lock_delay_being_cut_short() {
     in_virtual_time(|| async {
         let world = World::new();
-        let store = OddStore::new(world.store.clone());
+        let store = odd_store(world.store.clone());
         let builder = world.builder_on(Arc::new(store.clone()));
         let locks = builder.random(Arc::new(Loaded::new(|_| false))).start_here().unwrap();
         // The second attempt is granted; the first comes when the lease is lost, and moves its end in the store.

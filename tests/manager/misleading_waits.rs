@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::manager::expected_wait::in_demand;
 use support::{
-    odd_store::OddStore,
+    odd_store::odd_store,
     virtual_time::{Listener, World, in_virtual_time, millis, secs},
 };
 
@@ -211,7 +211,9 @@ fn permits_are_expected_as_fast_as_they_are_granted_and_not_as_they_are_held() {
 fn over_plain_locks_only_those_behind_a_lease_of_their_own_process_are_told() {
     in_virtual_time(|| async {
         let world = World::new();
-        let plain = || world.builder_on(Arc::new(OddStore::plain(world.store.clone()))).start_here().unwrap();
+        let plain = || {
+            world.builder_on(Arc::new(odd_store(world.store.clone()).without_queue())).start_here().unwrap()
+        };
         let (locks, others) = (plain(), plain());
         drop(in_demand(&locks, secs(1), 0).await);
         sleep(millis(10)).await;
@@ -236,7 +238,9 @@ fn over_plain_locks_only_those_behind_a_lease_of_their_own_process_are_told() {
 fn over_plain_locks_a_waiter_knows_nothing_any_more_when_its_process_has_lost_the_lock() {
     in_virtual_time(|| async {
         let world = World::new();
-        let plain = || world.builder_on(Arc::new(OddStore::plain(world.store.clone()))).start_here().unwrap();
+        let plain = || {
+            world.builder_on(Arc::new(odd_store(world.store.clone()).without_queue())).start_here().unwrap()
+        };
         let (locks, others) = (plain(), plain());
         drop(in_demand(&locks, secs(10), 0).await);
         sleep(millis(10)).await;

@@ -1,6 +1,7 @@
 //! More work than the store can do: what is over is not sent, and what is on its way is bounded.
 
 use std::{
+    any::Any,
     cell::Cell,
     collections::BTreeMap,
     rc::Rc,
@@ -12,14 +13,15 @@ use std::{
 };
 
 use actix::Addr;
-use futures_util::{FutureExt, future::join_all};
-use leasehold::{
-    Acquire, AcquireAll, AcquireError, ForceRelease, Inspect, InspectError, Inspection, List, Listing,
-    LockManager, MemoryStore, Ready, ResourceName, Settings, Stats, StoreError,
-    store::{
-        Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store, Walk,
-    },
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
 };
+use leasehold::{
+    Acquire, AcquireAll, AcquireError, ForceRelease, Inspect, InspectError, List, LockManager, MemoryStore,
+    Ready, Settings, Stats, StoreError,
+};
+use leasehold_testing::decorated::{Decorated, Hooks, Verb};
 use tokio::time::{sleep, timeout};
 
 use support::virtual_time::{World, in_virtual_time, millis, secs};
@@ -28,12 +30,13 @@ use support::virtual_time::{World, in_virtual_time, millis, secs};
 const MOST_IN_FLIGHT: usize = 1_024;
 
 /// A store in memory that takes its time, and counts what it is asked.
-#[derive(Clone, Debug)]
-struct SlowStore {
-    inner: MemoryStore,
+type SlowStore = Decorated<MemoryStore, Arc<Slow>>;
+
+#[derive(Debug, Default)]
+struct Slow {
     /// The milliseconds that pass before anything but a renewal is executed.
-    takes: Arc<AtomicU64>,
-    seen: Arc<Mutex<BTreeMap<&'static str, Seen>>>,
+    takes: AtomicU64,
+    seen: Mutex<BTreeMap<&'static str, Seen>>,
 }
 
 /// The operations of one verb that reached a store.
@@ -44,11 +47,7 @@ struct Seen {
     most: usize,
 }
 
-impl SlowStore {
-    fn new(inner: MemoryStore) -> Self {
-        Self { inner, takes: Arc::default(), seen: Arc::default() }
-    }
-
+impl Slow {
     fn take(&self, takes: Duration) {
         self.takes.store(u64::try_from(takes.as_millis()).unwrap(), Ordering::Relaxed);
     }
@@ -57,74 +56,53 @@ impl SlowStore {
         self.seen.lock().unwrap().get(verb).copied().unwrap_or_default()
     }
 
-    fn slowly<'a, T: Send + 'a>(
-        &'a self,
-        (verb, count): (&'static str, usize),
-        executed: impl Future<Output = T> + Send + 'a,
-    ) -> futures_util::future::BoxFuture<'a, T> {
+    fn note(&self, verb: &'static str, change: impl FnOnce(&mut Seen)) {
+        change(self.seen.lock().unwrap().entry(verb).or_default());
+    }
+}
+
+/// The name of a verb that takes time, and how many were sent together.
+fn counted(verb: Verb<'_>) -> Option<(&'static str, usize)> {
+    match verb {
+        Verb::Acquire(asked) => Some(("acquire", asked.len())),
+        Verb::Release(releases) => Some(("release", releases.len())),
+        Verb::Inspect(_) => Some(("inspect", 1)),
+        Verb::List(_) => Some(("list", 1)),
+        Verb::ForceRelease(_) => Some(("force_release", 1)),
+        _ => None,
+    }
+}
+
+impl Hooks for Slow {
+    fn before<'a>(&'a self, verb: Verb<'a>) -> BoxFuture<'a, Result<(), StoreError>> {
+        let Some((name, count)) = counted(verb) else { return async { Ok(()) }.boxed() };
         let takes = Duration::from_millis(self.takes.load(Ordering::Relaxed));
-        let note = move |asked: bool| {
-            let mut seen = self.seen.lock().unwrap();
-            let seen = seen.entry(verb).or_default();
-            if asked {
-                seen.asked += count;
-                seen.in_flight += count;
-                seen.most = seen.most.max(seen.in_flight);
-            } else {
-                seen.in_flight -= count;
-            }
-        };
-        note(true);
+        self.note(name, |seen| {
+            seen.asked += count;
+            seen.in_flight += count;
+            seen.most = seen.most.max(seen.in_flight);
+        });
         async move {
             if !takes.is_zero() {
                 sleep(takes).await;
             }
-            let answer = executed.await;
-            note(false);
-            answer
+            Ok(())
         }
         .boxed()
     }
-}
 
-impl Store for SlowStore {
-    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
-        self.slowly(("acquire", asked.len()), async move { self.inner.acquire_each(asked).await })
-    }
-
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        self.inner.renew_each(renewals)
-    }
-
-    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
-        self.slowly(("release", releases.len()), async move { self.inner.release_each(releases).await })
-    }
-
-    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        self.inner.is_held(hold)
-    }
-
-    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
-        self.slowly(("inspect", 1), async move { self.inner.inspect(resource, limit).await })
-    }
-
-    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
-        self.slowly(("list", 1), async move { self.inner.list(walk).await })
-    }
-
-    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
-        self.slowly(("force_release", 1), async move { self.inner.force_release(resource).await })
-    }
-
-    fn listen(&self, inbox: &Inbox) -> Notifications {
-        self.inner.listen(inbox)
+    fn after<'a>(&'a self, verb: Verb<'a>, _: &mut dyn Any) -> BoxFuture<'a, ()> {
+        if let Some((name, count)) = counted(verb) {
+            self.note(name, |seen| seen.in_flight -= count);
+        }
+        async {}.boxed()
     }
 }
 
 /// A store that is still fast, and a manager on it that admits so many requests.
 fn slow(max_pending: usize) -> (SlowStore, Addr<LockManager>) {
     let world = World::new();
-    let store = SlowStore::new(world.store.clone());
+    let store = SlowStore::new(world.store.clone(), Arc::default());
     let mut settings = Settings::default();
     settings.limits.max_pending = max_pending;
     let locks = world.builder_on(Arc::new(store.clone())).settings(settings).start_here().unwrap();

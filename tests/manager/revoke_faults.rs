@@ -13,7 +13,7 @@ use leasehold::{
 use tokio::time::{Instant, sleep, timeout};
 
 use support::{
-    odd_store::OddStore,
+    odd_store::{OddStore, odd_store},
     virtual_time::{Listener, World, in_virtual_time, millis, secs},
 };
 
@@ -123,7 +123,7 @@ fn a_lease_of_the_revoking_manager_is_told_that_it_is_taken_though_the_notice_fa
 /// Returns two managers, of which the first has its answers to acquisitions 100 ms late.
 fn with_late_answers() -> (World, OddStore, [Addr<LockManager>; 2]) {
     let world = World::new();
-    let late = OddStore::new(world.store.clone());
+    let late = odd_store(world.store.clone());
     let locks = world.builder_on(Arc::new(late.clone())).start_here().unwrap();
     let operator = world.manager();
     late.answer_acquisitions_after(millis(100));

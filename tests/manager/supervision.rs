@@ -19,7 +19,7 @@ use leasehold::{
 use tokio::time::{Instant, sleep};
 
 use support::{
-    odd_store::OddStore,
+    odd_store::odd_store,
     virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
 };
 
@@ -360,7 +360,7 @@ fn a_release_is_repeated_also_if_the_manager_panics_meanwhile() {
         in_virtual_time(async || {
             let world = World::new();
             let clock = Arc::new(PanicsAfter(RuntimeClock::start(), AtomicI64::new(-1)));
-            let store = OddStore::new(world.store.clone());
+            let store = odd_store(world.store.clone());
             let builder = world.builder_on(Arc::new(store.clone()));
             let locks = builder.clock(clock.clone()).start_here().unwrap();
             let lease = locks.send(Acquire::new("r").ttl(secs(600))).await.unwrap().unwrap();
@@ -417,7 +417,7 @@ fn a_renewal_that_is_confirmed_while_the_manager_is_down_counts() {
     quietly();
     in_virtual_time(|| async {
         let world = World::new();
-        let store = OddStore::new(world.store.clone());
+        let store = odd_store(world.store.clone());
         let (random, armed) = armed_random();
         let mut settings = Settings::default();
         settings.supervision.restart_pause = secs(1);

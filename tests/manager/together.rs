@@ -17,7 +17,7 @@ use leasehold::{
 use tokio::time::{Instant, sleep, timeout};
 
 use support::{
-    odd_store::OddStore,
+    odd_store::odd_store,
     virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
 };
 
@@ -49,7 +49,7 @@ fn names(set: &LeaseSet) -> Vec<String> {
 fn what_is_free_is_taken_with_one_question_and_released_with_one() {
     in_virtual_time(|| async {
         let world = World::new();
-        let store = OddStore::new(world.store.clone());
+        let store = odd_store(world.store.clone());
         let locks = world.builder_on(Arc::new(store.clone())).start_here().unwrap();
         let set = granted(&locks, AcquireAll::new(["c", "a", "b", "a"])).await;
         assert_eq!(names(&set), ["a", "b", "c"]);
@@ -73,7 +73,7 @@ fn a_try_says_who_is_in_the_way_of_what_and_takes_nothing() {
         let world = World::new();
         for locks in [
             world.manager(),
-            world.builder_on(Arc::new(OddStore::new(world.store.clone()))).start_here().unwrap(),
+            world.builder_on(Arc::new(odd_store(world.store.clone()))).start_here().unwrap(),
         ] {
             let holder = locks.send(Acquire::new("b").purpose("cleaning")).await.unwrap().unwrap();
             let error = refused(&locks, AcquireAll::new(["c", "b", "a"])).await;
@@ -224,7 +224,7 @@ fn the_loss_of_one_is_the_loss_of_all() {
 fn a_set_is_renewed_with_one_question_however_it_was_taken() {
     in_virtual_time(|| async {
         let world = World::new();
-        let store = OddStore::new(world.store.clone());
+        let store = odd_store(world.store.clone());
         let locks = world
             .builder_on(Arc::new(store.clone()))
             .random(Arc::new(Loaded::new(|_| false)))

@@ -9,7 +9,7 @@ use leasehold::{
     Shutdown, Stats, WriteLock,
 };
 use support::{
-    odd_store::OddStore,
+    odd_store::odd_store,
     virtual_time::{Listener, World, in_virtual_time, millis, secs},
 };
 use tokio::{
@@ -95,7 +95,7 @@ fn a_writer_is_not_overtaken_by_readers_that_keep_coming() {
 fn a_dead_head_costs_its_grant_window_and_no_more() {
     in_virtual_time(|| async {
         let world = World::new();
-        let store = OddStore::new(world.store.clone());
+        let store = odd_store(world.store.clone());
         let dying = world.builder_on(Arc::new(store.clone())).start_here().unwrap();
         let locks = world.manager();
         let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();

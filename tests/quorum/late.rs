@@ -9,7 +9,7 @@ use leasehold::{
 };
 
 use crate::quorum::nodes::exclusive;
-use support::odd_store::OddStore;
+use support::odd_store::odd_store;
 
 #[tokio::test(start_paused = true)]
 async fn an_acquisition_that_is_executed_after_its_release_is_released_again() {
@@ -17,7 +17,7 @@ async fn an_acquisition_that_is_executed_after_its_release_is_released_again() {
     let memories: Vec<_> = (0..3).map(|_| MemoryStore::new(clock.clone())).collect();
     let late = Duration::from_millis(300);
     let named = memories.iter().enumerate().map(|(which, memory)| {
-        let node = OddStore::new(memory.clone());
+        let node = odd_store(memory.clone());
         node.execute_late(late);
         (format!("node {which}"), Arc::new(node) as Arc<dyn QuorumNode>)
     });

@@ -8,83 +8,29 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 use leasehold::{
-    Fence, Inspection, Listing, MemoryStore, Mode, QuorumOptions, QuorumStore, ResourceName,
+    Fence, MemoryStore, Mode, QuorumOptions, QuorumStore, ResourceName, StoreError,
     env::{Clock, Moment, RuntimeClock},
-    rules::{AHEAD_AT_MOST, AcquiredFrom, Incarnation, Recovered, Report},
-    store::{
-        Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
-        Store, Walk,
-    },
+    rules::{AHEAD_AT_MOST, AcquiredFrom},
+    store::{Acquired, Acquisition, QuorumNode, Released, Store},
 };
+use leasehold_testing::decorated::{Decorated, Hooks, Verb};
 use tokio::time::sleep;
 
 use crate::quorum::nodes::{TTL, ask, begin, exclusive, granted};
 use support::{patient, redis_server::RedisServer};
 
-/// A node that counts how often its fences are raised.
+/// Counts how often the fences of a node are raised.
 #[derive(Debug)]
-struct Counting(MemoryStore, Arc<AtomicUsize>);
+struct Raises(Arc<AtomicUsize>);
 
-impl Store for Counting {
-    fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
-        self.0.acquire_each(asked)
-    }
-
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        self.0.renew_each(renewals)
-    }
-
-    fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
-        self.0.release_each(releases)
-    }
-
-    fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        self.0.is_held(hold)
-    }
-
-    fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
-        self.0.inspect(resource, limit)
-    }
-
-    fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
-        self.0.list(walk)
-    }
-
-    fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
-        self.0.force_release(resource)
-    }
-
-    fn listen(&self, inbox: &Inbox) -> Notifications {
-        self.0.listen(inbox)
-    }
-}
-
-impl QuorumNode for Counting {
-    fn acquire_each_from<'a>(
-        &'a self,
-        asked: &'a [Arc<Acquisition>],
-        first: Fence,
-    ) -> BoxFuture<'a, AcquiredFrom> {
-        self.0.acquire_each_from(asked, first)
-    }
-
-    fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        self.0.raise_fences(raises)
-    }
-
-    fn incarnation(&self) -> Reply<'_, Incarnation> {
-        self.0.incarnation()
-    }
-
-    fn report(&self) -> Reply<'_, Report> {
-        self.0.report()
-    }
-
-    fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
-        self.0.teach(lesson)
+impl Hooks for Raises {
+    fn before<'a>(&'a self, verb: Verb<'a>) -> BoxFuture<'a, Result<(), StoreError>> {
+        if matches!(verb, Verb::RaiseFences(_)) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        async { Ok(()) }.boxed()
     }
 }
 
@@ -137,7 +83,8 @@ impl Five {
 
     fn client_with(&self, clock: &Ahead, fresh_start: bool) -> QuorumStore {
         let named = self.nodes.iter().enumerate().map(|(which, node)| {
-            let node: Arc<dyn QuorumNode> = Arc::new(Counting(node.clone(), Arc::clone(&self.raises)));
+            let node: Arc<dyn QuorumNode> =
+                Arc::new(Decorated::new(node.clone(), Raises(Arc::clone(&self.raises))));
             (which.to_string(), node)
         });
         let options = QuorumOptions { max_ttl: TTL, fresh_start, ..QuorumOptions::default() };

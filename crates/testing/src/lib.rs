@@ -1,8 +1,10 @@
-//! Tests for leasehold: the acceptance suite for stores, and the history of leases.
+//! Tests for leasehold: the acceptance suite for stores, stores with hooks, and the history of leases.
 //!
-//! [`mod@acceptance`] tests a store of your own. [`history`] records who held which lock and when, and checks that no two
-//! holders conflicted. Virtual time is in [`leasehold::env`].
+//! [`mod@acceptance`] tests a store of your own. [`decorated`] is a store in front of another one, for faults and counts.
+//! [`history`] records who held which lock and when, and checks that no two holders conflicted. Virtual time is in
+//! [`leasehold::env`].
 #![doc(test(attr(deny(warnings))))]
 
 pub mod acceptance;
+pub mod decorated;
 pub mod history;
