@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use leasehold::Listing;
+use leasehold_console::view::{HolderView, ResourceView};
 use serde::Serialize;
 
 use crate::{
     Failure,
-    locks::{ALL_THAT_CAN_BE, Page, Walked, view::Resource},
+    locks::{ALL_THAT_CAN_BE, Page, Walked},
     looking::{self, Locks},
     print::{self, Column, Row, Table, Tone, span},
 };
@@ -35,13 +36,10 @@ struct Election {
     /// `election` or `schedule`.
     role: String,
     /// The holder that leads; `None` if nobody does.
-    leader: Option<crate::locks::view::Holder>,
+    leader: Option<HolderView>,
     /// The number of those who stand in the queue.
     waiting: Option<u64>,
 }
-
-/// The roles that candidates name in their metadata.
-const ROLES: [&str; 2] = ["election", "schedule"];
 
 const COLUMNS: &[Column] = &[
     Column::Text("ELECTION"),
@@ -62,8 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         let looked_at = listing.resources.len();
         let (seen, unreadable) = looking::inspect_readable(&locks, listing.resources).await?;
         walked.unreadable = unreadable.len() as u64;
-        let seen = seen.into_iter().map(|(name, seen)| Resource::of(&name, seen));
-        let elections: Vec<Election> = seen.filter_map(Election::of).collect();
+        let elections: Vec<Election> = seen.into_iter().filter_map(Election::of).collect();
         if page.json {
             elections.iter().try_for_each(print::json)?;
             unreadable.iter().try_for_each(print::json)?;
@@ -99,14 +96,10 @@ async fn with_contended(locks: &Locks, page: &Page) -> Result<Listing, Failure> 
 
 impl Election {
     /// Returns the election that a resource is, if it is one.
-    fn of(resource: Resource) -> Option<Self> {
-        let Resource { resource, known_waiting: waiting, holders, waiters, .. } = resource;
-        let (holders_about, waiters_about) =
-            (holders.iter().map(|holder| &holder.who), waiters.iter().map(|waiter| &waiter.who));
-        let role = holders_about.chain(waiters_about).find_map(|who| who.metadata.get("role").cloned())?;
-        let leader = holders.into_iter().find(crate::locks::view::Holder::holds);
-        Some(Self { kind: "election", resource, role, leader, waiting })
-            .filter(|it| ROLES.contains(&it.role.as_str()))
+    fn of(view: ResourceView) -> Option<Self> {
+        let role = view.role().filter(|_| view.is_election())?.to_owned();
+        let (leader, waiting) = (view.leader().cloned(), view.waiting);
+        Some(Self { kind: "election", resource: view.resource, role, leader, waiting })
     }
 }
 

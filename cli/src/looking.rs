@@ -5,9 +5,10 @@ use std::{future::pending, io, os::fd::AsFd, sync::Arc, thread};
 use actix::{Addr, MailboxError};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use leasehold::{
-    ForceReleaseError, Inspect, InspectError, Inspection, List, Listing, LockManager, ReleaseError,
-    ResourceName, RevokeError, StoreError,
+    ForceReleaseError, Inspect, InspectError, List, Listing, LockManager, ReleaseError, ResourceName,
+    RevokeError, StoreError,
 };
+use leasehold_console::view::ResourceView;
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -59,9 +60,10 @@ pub(crate) async fn inspect(
     locks: &Locks,
     resource: &ResourceName,
     limit: usize,
-) -> Result<Inspection, Failure> {
+) -> Result<ResourceView, Failure> {
     let answer = locks.send(Inspect::new(resource.as_bytes()).limit(limit)).await;
-    answer.map_err(gone)?.map_err(query)
+    let found = answer.map_err(gone)?.map_err(query)?;
+    Ok(ResourceView::of(resource, &found))
 }
 
 /// Asks about each of these, in their order. A record that is foreign or newer is an error of its own.
@@ -69,7 +71,7 @@ pub(crate) async fn inspect_each(
     locks: &Locks,
     resources: Vec<ResourceName>,
     limit: usize,
-) -> Result<Vec<(ResourceName, Result<Inspection, Failure>)>, Failure> {
+) -> Result<Vec<(ResourceName, Result<ResourceView, Failure>)>, Failure> {
     let ask = async |resource: ResourceName| match inspect(locks, &resource, limit).await {
         Err(failure) if !is_unreadable(&failure) => Err(failure),
         answer => Ok((resource, answer)),
@@ -100,11 +102,11 @@ impl Unreadable {
 pub(crate) async fn inspect_readable(
     locks: &Locks,
     resources: Vec<ResourceName>,
-) -> Result<(Vec<(ResourceName, Inspection)>, Vec<Unreadable>), Failure> {
+) -> Result<(Vec<ResourceView>, Vec<Unreadable>), Failure> {
     let (mut seen, mut unreadable) = (Vec::new(), Vec::new());
     for (name, answer) in inspect_each(locks, resources, 1).await? {
         match unless_unreadable(&name, answer)? {
-            Ok(inspection) => seen.push((name, inspection)),
+            Ok(view) => seen.push(view),
             Err(foreign) => unreadable.push(foreign),
         }
     }

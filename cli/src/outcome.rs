@@ -8,11 +8,9 @@ use std::{
 };
 
 use leasehold::{Certainty, StoreError};
+use leasehold_console::view::printable;
 
-use crate::{
-    FAILED, Failure, in_one_line,
-    print::{self, readable},
-};
+use crate::{FAILED, Failure, in_one_line, print};
 
 /// Exit code of a change that may have been made or not.
 pub(crate) const UNKNOWN: u8 = 3;
@@ -86,7 +84,7 @@ pub(crate) fn failed(failure: &Failure) -> ExitCode {
 pub(crate) fn line(failure: &Failure) -> String {
     let line = in_one_line(&**failure);
     let advice = failure.downcast_ref::<StoreError>().and_then(advice);
-    readable(&advice.map_or(line.clone(), |advice| format!("{line}; {advice}"))).into_owned()
+    printable(&advice.map_or(line.clone(), |advice| format!("{line}; {advice}"))).into_owned()
 }
 
 /// Returns the step that may cure an error that does not name one itself.

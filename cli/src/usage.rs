@@ -3,12 +3,9 @@
 use std::{env, ffi::OsString, process::ExitCode, sync::LazyLock};
 
 use clap::{CommandFactory, Error, error::ErrorKind};
+use leasehold_console::view::printable;
 
-use crate::{
-    Options,
-    print::{self, readable},
-    run,
-};
+use crate::{Options, print, run};
 
 /// The answer to `--version`.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -54,7 +51,7 @@ fn line(text: &str, arguments: impl Iterator<Item = OsString>) -> String {
             None => format!("{told} {part}"),
         }
     });
-    format!("{}; see '{} --help'", readable(&told), asked(arguments))
+    format!("{}; see '{} --help'", printable(&told), asked(arguments))
 }
 
 /// Returns the words of the command that these arguments begin with. The text of an error has them only in its usage, and

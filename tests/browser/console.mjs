@@ -1,7 +1,7 @@
 // Opens the console in a headless Chromium. Every step throws if it is not as it should be.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createServer as listen } from "node:net";
 import { tmpdir } from "node:os";
@@ -104,9 +104,7 @@ try {
   for (let count = 0; count < 2; count += 1) {
     start(join(BIN, "examples/scheduler"), ["--store", store, "--every", "2s"], { cwd: directory, stdio: "ignore" });
   }
-  const recommended = join(directory, "recommended.txt");
-  await writeFile(recommended, `[wait]\ntimeout = "2s"\n\n${"a wide table ".repeat(30)}\n`);
-  const served = start(join(BIN, "leasehold"), ["serve", "--store", store, "--listen", "127.0.0.1:0", "--recommendation", recommended], {
+  const served = start(join(BIN, "leasehold"), ["serve", "--store", store, "--listen", "127.0.0.1:0"], {
     cwd: directory,
     env: { ...process.env, LEASEHOLD_CONSOLE_TOKEN: TOKEN },
   });

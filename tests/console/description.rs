@@ -3,18 +3,29 @@
 use std::{fs, path::Path};
 
 use leasehold::{Acquire, ReadLock, schedule::Schedule};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use super::site::{Site, TOKEN};
 use support::virtual_time::{in_virtual_time, secs};
 
-/// The differences of a value from its schema: OpenAPI 3.1, as far as the description uses it.
-fn differences(description: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+/// A schema as one object: what it refers to, and with the properties of all its parts.
+fn whole(description: &Value, schema: &Value) -> Value {
     if let Some(name) = schema["$ref"].as_str() {
         let schema = description.pointer(&name[1..]).unwrap_or_else(|| panic!("{name} is not described"));
-        return differences(description, schema, value, at);
+        return whole(description, schema);
     }
+    let Some(parts) = schema["allOf"].as_array() else { return schema.clone() };
+    let parts: Vec<Value> = parts.iter().map(|part| whole(description, part)).collect();
+    let properties: Map<String, Value> =
+        parts.iter().filter_map(|part| part["properties"].as_object().cloned()).flatten().collect();
+    let required = parts.iter().filter_map(|part| part["required"].as_array()).flatten();
+    json!({ "type": "object", "properties": properties, "required": required.collect::<Vec<_>>() })
+}
+
+/// The differences of a value from its schema: OpenAPI 3.1, as far as the description uses it.
+fn differences(description: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+    let schema = &whole(description, schema);
     if let Some(either) = schema["oneOf"].as_array() {
         let each = either.iter().map(|schema| differences(description, schema, value, at));
         return each.min_by_key(Vec::len).unwrap();
@@ -119,7 +130,8 @@ fn holders_waiters_and_runs_are_those_of_the_command_line() {
         }
         for (list, example) in [("Schedules", example("schedule")), ("Elections", example("election"))] {
             let list = &description["components"]["schemas"][list]["properties"][list.to_lowercase()];
-            let known = list["items"]["properties"].as_object().unwrap();
+            let described = whole(&description, &list["items"]);
+            let known = described["properties"].as_object().unwrap();
             let both: Vec<_> = known.keys().filter(|key| example.get(*key).is_some()).collect();
             assert!(both.len() >= 4, "{both:?} of {known:#?}");
         }
@@ -148,6 +160,18 @@ fn a_failure_is_a_problem_document_as_it_is_described() {
 }
 
 #[test]
+fn every_field_of_an_answer_is_required_and_of_a_question_those_without_a_default() {
+    in_virtual_time(|| async {
+        let description = Site::new().get_json("openapi.json").await;
+        let required =
+            |name: &str| whole(&description, &description["components"]["schemas"][name])["required"].clone();
+        assert_eq!(required("Revoke"), json!(["resource", "reason"]));
+        assert_eq!(required("Holder").as_array().map(Vec::len), Some(14));
+        assert_eq!(required("Watch").as_array().map(Vec::len), Some(7));
+    });
+}
+
+#[test]
 fn a_difference_is_found() {
     let description = json!({});
     let schema = json!({ "type": "object", "properties": { "a": { "type": ["integer", "null"] } }, "required": ["a"] });
@@ -156,4 +180,8 @@ fn a_difference_is_found() {
     assert_eq!(found(json!({ "a": 1, "b": 2 })), ["v.b is not described"]);
     assert_eq!(found(json!({})), ["v.a is missing"]);
     assert_eq!(found(json!({ "a": "1" })).len(), 1);
+    let both = json!({ "allOf": [schema, { "type": "object", "properties": { "b": { "type": "string" } }, "required": ["b"] }] });
+    let found = |value| differences(&description, &both, &value, "v");
+    assert_eq!(found(json!({ "a": null, "b": "" })), Vec::<String>::new());
+    assert_eq!(found(json!({ "b": "", "c": 1 })), ["v.c is not described", "v.a is missing"]);
 }

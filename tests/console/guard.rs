@@ -157,7 +157,7 @@ fn a_page_of_another_site_cannot_let_the_store_work() {
 fn routes() -> Vec<&'static str> {
     let sources = [
         include_str!("../../crates/console/src/pages/mod.rs"),
-        include_str!("../../crates/console/src/api.rs"),
+        include_str!("../../crates/console/src/api/mod.rs"),
     ];
     let named = |source: &'static str| source.split("\"/").skip(1).filter_map(|rest| rest.split('"').next());
     let mut routes: Vec<_> = sources.into_iter().flat_map(named).collect();

@@ -146,14 +146,14 @@ fn a_timeline_tells_who_held_and_who_waited() {
         let timeline = &site.get_json("api/resource?name=orders/1").await["timeline"];
         let (holds, waits) = (timeline["holds"].as_array().unwrap(), timeline["waits"].as_array().unwrap());
         assert_eq!((holds.len(), waits.len()), (2, 1), "{timeline}");
-        assert_eq!((&holds[0]["who"], &holds[0]["goes_on"]), (&"first:1".into(), &false.into()));
+        assert_eq!((&holds[0]["who"], &holds[0]["goes_on"]), (&"first/1".into(), &false.into()));
         assert_eq!(holds[1]["goes_on"], true);
         let waited = |key: &str| waits[0][key].as_f64().unwrap();
         let lasted = Duration::from_secs_f64(waited("from_seconds_ago") - waited("until_seconds_ago"));
         assert!((secs(11)..=secs(14)).contains(&lasted), "{lasted:?}");
         let page = site.get("resource?name=orders/1").await.text;
         assert!(
-            page.contains("<svg class=\"timeline\" role=\"img\"") && page.contains("first:1 held from"),
+            page.contains("<svg class=\"timeline\" role=\"img\"") && page.contains("first/1 held from"),
             "{page}"
         );
     });
@@ -217,25 +217,6 @@ fn elections_schedules_and_the_doctor_have_their_pages() {
         assert_eq!(site.get_json("api/diagnosis").await["diagnosis"], Value::Null);
         assert_eq!(site.post("doctor", &[]).await.leads_to(), "doctor");
         assert!(site.get("doctor").await.text.contains("memory-only"));
-    });
-}
-
-#[test]
-fn a_recommendation_is_read_from_its_file_each_time() {
-    in_virtual_time(|| async {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("found.toml");
-        let site = Site::with(|console| console.recommendation(&file));
-        assert!(site.get("tuning").await.text.contains("cannot be read: No such file"));
-        std::fs::write(&file, "[wait]\ntimeout = \"2s\" # <b>\n").unwrap();
-        let page = site.get("tuning").await.text;
-        assert!(page.contains("[wait]\ntimeout = &quot;2s&quot; # &lt;b&gt;</pre>"), "{page}");
-        let told = &site.get_json("api/tuning").await["recommendation"];
-        assert_eq!(
-            (&told["text"], &told["trouble"]),
-            (&"[wait]\ntimeout = \"2s\" # <b>".into(), &Value::Null)
-        );
-        assert_eq!(Site::new().get_json("api/tuning").await["recommendation"], Value::Null);
     });
 }
 

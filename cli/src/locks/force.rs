@@ -10,7 +10,6 @@ use leasehold::{ForceRelease, ResourceName};
 use super::{
     name::{self, Name},
     show::counted,
-    view::Resource,
 };
 use crate::{
     Failure,
@@ -72,9 +71,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
 
 /// Shows who would lose it, and asks on the terminal.
 async fn asked(locks: &Locks, name: &ResourceName) -> Result<bool, Failure> {
-    let resource = Resource::of(name, looking::inspect(locks, name, 3).await?);
+    let resource = looking::inspect(locks, name, 3).await?;
     for holder in &resource.holders {
-        print::note(&format!("  {}", holder.who.described()));
+        print::note(&format!("  {}", holder.who));
     }
     let question = format!(
         "Take {name} from {} {}? Others may get it while they still work. [y/N] ",

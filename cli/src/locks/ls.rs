@@ -3,16 +3,14 @@
 use std::process::ExitCode;
 
 use leasehold::{List, Listing};
+use leasehold_console::view::{HolderView, ResourceView};
 use serde::Serialize;
 
-use super::{
-    name::{self, Name, Prefix, quoted},
-    view::Resource,
-};
+use super::name::{self, Name, Prefix, quoted};
 use crate::{
     FAILED, Failure,
     looking::{self, Unreadable},
-    print::{self, Column, Row, Table, Tone, span},
+    print::{self, Column, Row, Table, Tone, of_kind, span},
     settings::Source,
 };
 
@@ -97,11 +95,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         let (seen, unreadable) = looking::inspect_readable(&locks, listing.resources).await?;
         walked.unreadable = unreadable.len() as u64;
         // Who has gone since the walk is not there.
-        let there = seen.into_iter().map(|(name, seen)| Resource::of(&name, seen));
-        let is_there = |it: &Resource| if *contended { it.waiting > 0 } else { !it.is_free() };
-        let there: Vec<Resource> = there.filter(is_there).collect();
+        let is_there = |it: &ResourceView| if *contended { it.queue() > 0 } else { !it.is_free() };
+        let there: Vec<ResourceView> = seen.into_iter().filter(is_there).collect();
         if page.json {
-            there.iter().try_for_each(print::json)?;
+            there.iter().try_for_each(|it| print::json(&of_kind("resource", it)))?;
             unreadable.iter().try_for_each(print::json)?;
             print::json(&walked)?;
         } else {
@@ -115,21 +112,17 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     })
 }
 
-fn table(resources: &[Resource], unreadable: &[Unreadable]) -> Table {
+fn table(resources: &[ResourceView], unreadable: &[Unreadable]) -> Table {
     let mut table = Table::new(COLUMNS);
     for resource in resources {
         let first = resource.holders.first();
         let who = first.map(|first| &first.who);
-        let (mode, tone) = match first {
-            Some(first) if first.holds() => (first.who.mode(), Tone::Plain),
-            Some(_) => ("closed".to_owned(), Tone::Notable),
-            None => ("-".to_owned(), Tone::Plain),
-        };
+        let (mode, tone) = first.map_or(("-".to_owned(), Tone::Plain), mode_of);
         let row = Row::default()
             .cell(&resource.resource)
             .toned(mode, tone)
             .cell(resource.total)
-            .toned(resource.waiting, if resource.waiting > 0 { Tone::Notable } else { Tone::Plain })
+            .toned(resource.queue(), if resource.queue() > 0 { Tone::Notable } else { Tone::Plain })
             .known(who.and_then(|who| who.host.as_ref()))
             .known(who.and_then(|who| who.pid))
             .known(who.and_then(|who| who.purpose.as_ref()))
@@ -143,6 +136,14 @@ fn table(resources: &[Resource], unreadable: &[Unreadable]) -> Table {
         table.add((2..COLUMNS.len()).fold(row, |row, _| row.known(None::<&str>)));
     }
     table
+}
+
+/// Returns the mode of a holder in words, with its tone.
+pub(super) fn mode_of(holder: &HolderView) -> (String, Tone) {
+    match holder.is_holding() {
+        true => (holder.who.mode.to_string(), Tone::Plain),
+        false => ("closed".to_owned(), Tone::Notable),
+    }
 }
 
 impl Page {

@@ -6,7 +6,6 @@ pub(crate) mod name;
 mod release;
 mod revoke;
 mod show;
-pub(crate) mod view;
 mod watch;
 
 use std::process::ExitCode;

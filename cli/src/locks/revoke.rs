@@ -8,12 +8,12 @@ use std::{
 };
 
 use leasehold::{ResourceName, Revoke, Revoked};
+use leasehold_console::view::{HolderView, seconds_if_known};
 use serde::Serialize;
 
 use super::{
     name::{self, Name},
     show::counted,
-    view::Resource,
 };
 use crate::{
     Failure,
@@ -56,7 +56,7 @@ struct Progress<'a> {
     resource: &'a str,
     total: usize,
     finished: usize,
-    #[serde(rename = "left_seconds", serialize_with = "print::seconds_if_known")]
+    #[serde(rename = "left_seconds", serialize_with = "seconds_if_known")]
     left: Option<Duration>,
 }
 
@@ -192,11 +192,11 @@ impl<'a> Watch<'a> {
 
 /// Returns the number of those that hold it, and their tokens if the store tells all of them.
 async fn holding(locks: &Locks, name: &ResourceName) -> Result<(u64, Option<BTreeSet<String>>), Failure> {
-    let resource = Resource::of(name, looking::inspect(locks, name, TOLD_AT_MOST).await?);
+    let resource = looking::inspect(locks, name, TOLD_AT_MOST).await?;
     if resource.total > resource.holders.len() as u64 {
         return Ok((resource.total, None));
     }
-    let holders = resource.holders.into_iter().filter(super::view::Holder::holds);
+    let holders = resource.holders.into_iter().filter(HolderView::is_holding);
     let tokens: BTreeSet<String> = holders.map(|holder| holder.who.token).collect();
     Ok((tokens.len() as u64, Some(tokens)))
 }

@@ -2,15 +2,17 @@
 
 use std::process::ExitCode;
 
+use leasehold_console::view::{HolderView, ResourceView, WaiterView, Who};
+
 use super::{
+    ls::mode_of,
     name::{self, Name},
-    view::{Holder, Resource, Waiter, Who},
 };
 use crate::{
     Failure,
     looking::{self, TOLD_AT_MOST},
     outcome::NO,
-    print::{self, Column, Row, Table, Tone, span},
+    print::{self, Column, Row, Table, of_kind, span},
     settings::Source,
 };
 
@@ -64,18 +66,18 @@ const WAITERS: &[Column] = &[
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let Options { name: Name(name), limit, json, source } = options;
-    let inspection = looking::with(source, async |locks| looking::inspect(&locks, name, *limit).await)?;
-    let resource = Resource::of(name, inspection);
+    let resource = looking::with(source, async |locks| looking::inspect(&locks, name, *limit).await)?;
     if *json {
-        print::json(&resource)?;
+        print::json(&of_kind("resource", &resource))?;
     } else {
         print(&resource, *limit)?;
     }
     Ok(if resource.is_free() { ExitCode::from(NO) } else { ExitCode::SUCCESS })
 }
 
-fn print(resource: &Resource, limit: usize) -> Result<(), Failure> {
-    let Resource { resource: name, total, waiting, holders, waiters, .. } = resource;
+fn print(resource: &ResourceView, limit: usize) -> Result<(), Failure> {
+    let ResourceView { resource: name, total, holders, waiters, .. } = resource;
+    let waiting = resource.queue();
     if resource.is_free() {
         return print::line(&format!("{name} is free"));
     }
@@ -90,7 +92,7 @@ fn print(resource: &Resource, limit: usize) -> Result<(), Failure> {
         waiters.iter().for_each(|waiter| table.add(waiter_row(waiter)));
         table.print()?;
     }
-    for (what, shown, all) in [("holders", holders.len(), *total), ("waiters", waiters.len(), *waiting)] {
+    for (what, shown, all) in [("holders", holders.len(), *total), ("waiters", waiters.len(), waiting)] {
         if all > shown as u64 {
             let more = if shown == limit && limit < TOLD_AT_MOST { "; --limit shows more" } else { "" };
             print::note(&format!("{shown} of {all} {what}{more}"));
@@ -99,30 +101,26 @@ fn print(resource: &Resource, limit: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-fn holder_row(holder: &Holder) -> Row {
-    let Holder { who, fence, age, left, .. } = holder;
-    let (mode, tone) =
-        if holder.holds() { (who.mode(), Tone::Plain) } else { ("closed".to_owned(), Tone::Notable) };
+fn holder_row(holder: &HolderView) -> Row {
+    let HolderView { who, fence, age, left, .. } = holder;
+    let (mode, tone) = mode_of(holder);
     let row = Row::default().cell(&who.token).toned(mode, tone).known(who.owner.as_ref());
     about(row.known(*fence).known(age.map(span)).cell(span(*left)), who)
 }
 
-fn waiter_row(waiter: &Waiter) -> Row {
-    let Waiter { position, who, waited } = waiter;
-    let row = Row::default().cell(&who.token).cell(position).cell(who.mode()).known(who.owner.as_ref());
+fn waiter_row(waiter: &WaiterView) -> Row {
+    let WaiterView { position, who, waited } = waiter;
+    let row = Row::default().cell(&who.token).cell(position).cell(who.mode).known(who.owner.as_ref());
     about(row.known(waited.map(span)), who)
 }
 
 /// Adds what a holder or a waiter has told about itself.
 fn about(row: Row, who: &Who) -> Row {
-    const OWN_COLUMNS: [&str; 4] = ["host", "pid", "purpose", "traceparent"];
-    let more = who.metadata.iter().filter(|(key, _)| !OWN_COLUMNS.contains(&key.as_str()));
-    let more: Vec<String> = more.map(|(key, value)| format!("{key}={value}")).collect();
     row.known(who.host.as_ref())
         .known(who.pid)
         .known(who.purpose.as_ref())
         .known(who.trace.as_ref())
-        .known((!more.is_empty()).then(|| more.join(" ")))
+        .known(Some(who.more()).filter(|more| !more.is_empty()))
 }
 
 /// Returns the word for this many.

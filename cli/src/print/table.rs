@@ -2,7 +2,9 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, presets};
 
-use super::{has_colours, readable};
+use leasehold_console::view::printable;
+
+use super::has_colours;
 use crate::Failure;
 
 /// A column: its title, and the side on which its text stands.
@@ -42,7 +44,7 @@ impl Row {
 
     /// Adds a cell with a meaning.
     pub(crate) fn toned(mut self, text: impl ToString, tone: Tone) -> Self {
-        self.0.push((readable(&text.to_string()).into_owned(), tone));
+        self.0.push((printable(&text.to_string()).into_owned(), tone));
         self
     }
 }

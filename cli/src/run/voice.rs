@@ -14,7 +14,7 @@ use std::{
 use nix::sys::signal::{SigSet, Signal};
 
 use super::notify::{self, State};
-use crate::print::readable;
+use leasehold_console::view::printable;
 
 /// The lines that may wait for a standard error that takes nothing. More are dropped.
 const LINES: usize = 64;
@@ -73,7 +73,7 @@ impl Voice {
     /// Says what has to be known, in one line, and does not wait until it is read. Others have written parts of it: the holder
     /// of a lock, for instance.
     pub(super) fn say(self, what: impl fmt::Display) {
-        let line = format!("leasehold: {}\n", readable(&what.to_string()));
+        let line = format!("leasehold: {}\n", printable(&what.to_string()));
         match &*WRITER {
             // It fails if too many wait already.
             Some(writer) => _ = writer.try_send(Message::Line(line)),

@@ -3,12 +3,15 @@
 use std::process::ExitCode;
 
 use leasehold::schedule::Control;
+use leasehold_console::view::RunView;
 
-use super::{
-    Show, unknown,
-    view::{RunView, runs},
+use super::{Show, unknown, view::runs};
+use crate::{
+    Failure,
+    locks::name::Name,
+    looking,
+    print::{self, of_kind},
 };
-use crate::{Failure, locks::name::Name, looking, print};
 
 pub(super) fn run(options: &Show) -> Result<ExitCode, Failure> {
     let Show { name: Name(name), json, source } = options;
@@ -17,9 +20,9 @@ pub(super) fn run(options: &Show) -> Result<ExitCode, Failure> {
         None => Ok(None),
     })?;
     let Some(status) = status else { return unknown(name) };
-    let history: Vec<RunView> = status.history.iter().map(RunView::of).collect();
+    let history: Vec<RunView> = status.history.iter().map(RunView::from).collect();
     if *json {
-        history.iter().try_for_each(print::json)?;
+        history.iter().try_for_each(|run| print::json(&of_kind("run", run)))?;
     } else if history.is_empty() {
         print::line(&format!("{name} has not run yet"))?;
     } else {

@@ -150,8 +150,8 @@ fn show(options: &Show) -> Result<ExitCode, Failure> {
 async fn find(locks: &Locks, name: &ResourceName) -> Result<Option<Schedule>, Failure> {
     let Some(control) = Control::find(locks, name).await? else { return Ok(None) };
     let Some(status) = control.status().await? else { return Ok(None) };
-    let inspection = looking::inspect(locks, name, 1).await?;
-    Ok(Some(Schedule::of(name, status, inspection)))
+    let view = looking::inspect(locks, name, 1).await?;
+    Ok(Some(Schedule::of(name, status, &view)))
 }
 
 /// Tells that there is no such schedule.

@@ -2,16 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use leasehold::{
-    Inspection, ResourceName,
-    schedule::{Outcome, Run, Status},
-};
+use leasehold::{ResourceName, schedule::Status};
+use leasehold_console::view::{HolderView, ResourceView, RunView, stamp};
 use serde::Serialize;
 
-use crate::{
-    locks::view::{Holder, Resource},
-    print::{self, Column, Row, Table, Tone, seconds_if_known, span, stamp},
-};
+use crate::print::{Column, OfKind, Row, Table, Tone, of_kind, span};
 
 /// A schedule.
 #[derive(Serialize)]
@@ -23,31 +18,13 @@ pub(super) struct Schedule {
     asked_at: Option<String>,
     last_tick: String,
     runs: u64,
-    last_run: Option<RunView>,
+    last_run: Option<OfKind<RunView>>,
     /// The holder that runs it; `None` if no process does.
-    runner: Option<Holder>,
+    runner: Option<HolderView>,
     /// The number of processes that stand behind it.
     standing_by: Option<u64>,
     #[serde(skip)]
     since_last_tick: Duration,
-}
-
-/// A run.
-#[derive(Serialize)]
-pub(super) struct RunView {
-    kind: &'static str,
-    number: u64,
-    scheduled_for: String,
-    started_at: String,
-    #[serde(rename = "took_seconds", serialize_with = "seconds_if_known")]
-    took: Option<Duration>,
-    /// `done`, `failed`, `panicked`, `timed_out`, `stopped`, `unknown`, or `None` if it has no end yet.
-    outcome: Option<&'static str>,
-    /// The error of a run that failed, or the message of its panic.
-    message: Option<String>,
-    fence: Option<u64>,
-    /// True if an operator asked for it.
-    asked: bool,
 }
 
 const COLUMNS: &[Column] = &[
@@ -72,9 +49,8 @@ const RUN_COLUMNS: &[Column] = &[
 ];
 
 impl Schedule {
-    pub(super) fn of(name: &ResourceName, status: Status, inspection: Inspection) -> Self {
+    pub(super) fn of(name: &ResourceName, status: Status, view: &ResourceView) -> Self {
         let Status { now, paused, asked, last, runs, history, .. } = status;
-        let Resource { holders, known_waiting, .. } = Resource::of(name, inspection);
         Self {
             kind: "schedule",
             schedule: name.to_string(),
@@ -82,9 +58,9 @@ impl Schedule {
             asked_at: asked.map(stamp),
             last_tick: stamp(last),
             runs,
-            last_run: history.first().map(RunView::of),
-            runner: holders.into_iter().find(Holder::holds),
-            standing_by: known_waiting,
+            last_run: history.first().map(|run| of_kind("run", run.into())),
+            runner: view.leader().cloned(),
+            standing_by: view.waiting,
             since_last_tick: since(last, now),
         }
     }
@@ -103,14 +79,14 @@ impl Schedule {
         let (state, _) = self.state();
         let mut lines = vec![format!("{}: {state}, {} runs", self.schedule, self.runs)];
         match &self.runner {
-            Some(runner) => lines.push(format!("runner      {}", runner.who.described())),
+            Some(runner) => lines.push(format!("runner      {}", runner.who)),
             None => lines.push("runner      none: no process that has started it holds its lease".to_owned()),
         }
         let standing_by = self.standing_by.map_or_else(|| "not known".to_owned(), |it| it.to_string());
         lines.push(format!("standing by {standing_by}"));
         lines.push(format!("last tick   {}, {} ago", self.last_tick, span(self.since_last_tick)));
-        if let Some(run) = &self.last_run {
-            lines.push(format!("last run    {} at {}: {}", run.number, run.started_at, run.ended()));
+        if let Some(OfKind { value: run, .. }) = &self.last_run {
+            lines.push(format!("last run    {} at {}: {}", run.number, run.started_at, ended(run)));
         }
         if let Some(asked) = &self.asked_at {
             lines.push(format!("asked for   a run, at {asked}; it has not begun"));
@@ -134,7 +110,7 @@ pub(super) fn table(schedules: &[Schedule]) -> Table {
             .cell(schedule.runs)
             .cell(format!("{} ago", span(schedule.since_last_tick)));
         let row = match &schedule.last_run {
-            Some(run) => row.toned(run.ended(), run.tone()),
+            Some(OfKind { value: run, .. }) => row.toned(ended(run), tone_of(run)),
             None => row.cell("-"),
         };
         table.add(row);
@@ -142,49 +118,24 @@ pub(super) fn table(schedules: &[Schedule]) -> Table {
     table
 }
 
-impl RunView {
-    pub(super) fn of(run: &Run) -> Self {
-        let (outcome, message) = match run.ended.as_ref().map(|(_, outcome)| outcome) {
-            None => (None, None),
-            Some(Outcome::Done) => (Some("done"), None),
-            Some(Outcome::Failed(error)) => (Some("failed"), Some(error.clone())),
-            Some(Outcome::Panicked(message)) => (Some("panicked"), Some(message.clone())),
-            Some(Outcome::TimedOut) => (Some("timed_out"), None),
-            Some(Outcome::Stopped) => (Some("stopped"), None),
-            Some(_) => (Some("unknown"), None),
-        };
-        Self {
-            kind: "run",
-            number: run.tick.number,
-            scheduled_for: stamp(run.tick.scheduled_for),
-            started_at: stamp(run.started_at),
-            took: run.ended.as_ref().map(|(took, _)| *took),
-            outcome,
-            message,
-            fence: run.tick.fence.map(leasehold::Fence::get),
-            asked: run.tick.asked,
-        }
+/// Returns the end of a run in words.
+fn ended(run: &RunView) -> String {
+    match (run.outcome, run.took) {
+        (Some(outcome), Some(took)) => format!("{outcome} in {}", span(took)),
+        _ => "goes on, or its process died".to_owned(),
     }
+}
 
-    /// Returns the end of the run in words.
-    fn ended(&self) -> String {
-        match (self.outcome, self.took) {
-            (Some(outcome), Some(took)) => format!("{outcome} in {}", span(took)),
-            _ => "goes on, or its process died".to_owned(),
-        }
-    }
-
-    fn tone(&self) -> Tone {
-        match self.outcome {
-            Some("done") => Tone::Plain,
-            Some("failed" | "panicked" | "timed_out") => Tone::Bad,
-            _ => Tone::Notable,
-        }
+fn tone_of(run: &RunView) -> Tone {
+    match run.outcome {
+        Some("done") => Tone::Plain,
+        Some("failed" | "panicked" | "timed_out") => Tone::Bad,
+        _ => Tone::Notable,
     }
 }
 
 /// Returns runs as a table.
-pub(super) fn runs(runs: &[RunView]) -> print::Table {
+pub(super) fn runs(runs: &[RunView]) -> Table {
     let mut table = Table::new(RUN_COLUMNS);
     for run in runs {
         let scheduled_for =
@@ -194,7 +145,7 @@ pub(super) fn runs(runs: &[RunView]) -> print::Table {
             .cell(scheduled_for)
             .cell(&run.started_at)
             .known(run.took.map(span))
-            .toned(run.outcome.unwrap_or("no end yet"), run.tone())
+            .toned(run.outcome.unwrap_or("no end yet"), tone_of(run))
             .known(run.fence)
             .known(run.message.as_ref());
         table.add(row);

@@ -53,9 +53,6 @@ pub(crate) struct Options {
     /// A schedule that is always shown; may be repeated
     #[arg(long, value_name = "NAME")]
     schedule: Vec<String>,
-    /// A file that `leasehold tune recommend` has printed or written, for the page about tuning
-    #[arg(long, value_name = "FILE")]
-    recommendation: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
@@ -117,6 +114,5 @@ fn built(
     let console = options.host.iter().fold(console, |console, host| console.host(host));
     let console = options.election.iter().fold(console, |console, name| console.election(name));
     let console = options.schedule.iter().fold(console, |console, name| console.schedule(name));
-    let file = options.recommendation.iter();
-    Ok(file.fold(console, |console, file| console.recommendation(file)).start()?)
+    Ok(console.start()?)
 }

@@ -1,9 +1,9 @@
 //! `leasehold top`: a live view of the locks of a store.
 //!
 //! # Layout
-//! [`seen`] is what a look at the store has found, as plain values. [`sample`] asks the store, [`sampling`] says what is
-//! asked when. [`state`] is told what was found and which [`keys`] were pressed, and says what is on the screen; [`view`] draws
-//! that. These three are pure: no clock, no terminal, no store. [`run`] is the loop around them, with [`terminal`] and
+//! [`seen`] is what the store answered, as plain values. [`sample`] asks the store, [`sampling`] says what is asked when.
+//! [`state`] is told what was found and which [`keys`] were pressed, observes what happens between two looks, and says what is on
+//! the screen; [`view`] draws that. These three are pure: no clock, no terminal, no store. [`run`] is the loop around them, with [`terminal`] and
 //! [`signals`].
 
 mod keys;

@@ -5,11 +5,12 @@ use std::{error::Error, sync::Arc, time::Duration};
 use actix::Addr;
 use futures_util::future::join_all;
 use leasehold::{
-    Config, Holder, HolderState, Inspect, InspectError, Inspection, List, LockManager, ResourceName, Revoke,
-    Revoked, Shutdown, StoreError, Waiter, store::Store,
+    Config, Inspect, InspectError, List, LockManager, ResourceName, Revoke, Revoked, Shutdown, StoreError,
+    store::Store,
 };
+use leasehold_console::view::ResourceView;
 
-use super::seen::{Hold, Look, Missing, Report, Wait, Walk, Who};
+use super::seen::{Missing, Report, Walk};
 use crate::{Failure, in_one_line, looking::TOLD_AT_MOST, print::counted};
 
 /// The most names that a walk returns, which is also the most that the library gives.
@@ -67,7 +68,10 @@ impl Asker {
                 }
                 answer => asked(answer).map_err(Missing::Answer),
             };
-            answer.map(|inspection| look_of(resource, inspection))
+            answer.map(|found| {
+                let view = ResourceView::of(&resource, &found);
+                (resource, view)
+            })
         };
         let (mut looks, mut missing, mut others) = (Vec::new(), None, 0);
         for answer in join_all(resources.into_iter().map(look)).await {
@@ -129,34 +133,4 @@ fn told(revoked: &Revoked) -> String {
     };
     let more = if more { "; there are more holders, send another one" } else { "" };
     format!("{finished} finished, {taken} taken by force{unknown}{more}")
-}
-
-fn look_of(resource: ResourceName, inspection: Inspection) -> Look {
-    let Inspection { holders, total, waiting, waiters } = inspection;
-    let holders = holders.into_iter().map(hold_of).collect();
-    let waiters = waiters.into_iter().map(wait_of).collect();
-    Look { resource, holders, total, waiting, waiters }
-}
-
-fn hold_of(holder: Holder) -> Hold {
-    let owner = holder.owner.as_ref().map(|owner| owner.as_str());
-    Hold {
-        token: holder.token,
-        mode: holder.mode,
-        closed: holder.state == HolderState::Closed,
-        fence: holder.fence.map(|fence| fence.get()),
-        left: holder.remaining,
-        held: holder.held_for,
-        who: Who::new(owner, &holder.metadata),
-    }
-}
-
-fn wait_of(waiter: Waiter) -> Wait {
-    let owner = waiter.owner.as_ref().map(|owner| owner.as_str());
-    Wait {
-        token: waiter.token,
-        mode: waiter.mode,
-        waited: waiter.waited,
-        who: Who::new(owner, &waiter.metadata),
-    }
 }

@@ -4,16 +4,17 @@
 #[path = "../../tests/top/tmux.rs"]
 mod tmux;
 
-use std::{env, fs, path::Path, thread, time::Duration};
+use std::{collections::BTreeMap, env, fs, path::Path, thread, time::Duration};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use leasehold::{Mode, ResourceName, Token, TokenPrefix};
+use leasehold::{Fence, Holder, HolderState, Inspection, Mode, ResourceName, Token, TokenPrefix};
+use leasehold_console::view::{ResourceView, WaiterView, Who};
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer, layout::Size, style::Color};
 
 use self::tmux::Tmux;
 use super::{
     keys::action,
-    seen::{Hold, Look, Missing, Report, Wait, Walk, Who},
+    seen::{Missing, Report, Walk},
     state::{Effect, State},
     terminal::OwnTerminal,
     view::{self, Palette},
@@ -34,31 +35,32 @@ fn token(number: u64) -> TokenPrefix {
     Token::from_bits(u128::from(number) << 96).prefix()
 }
 
-fn who(host: &str, purpose: &str) -> Who {
+fn metadata(host: &str) -> BTreeMap<String, String> {
     let metadata =
-        [("host", host), ("pid", "4123"), ("purpose", purpose), ("traceparent", "00-4bf9-00f0-01")];
-    Who::new(None, &metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into())
+        [("host", host), ("pid", "4123"), ("purpose", "checkout"), ("traceparent", "00-4bf9-00f0-01")];
+    metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
 }
 
 /// A look at a resource that a holder with this number and time left holds, and so many wait for.
-fn look(resource: &str, holder: u64, left: Duration, waiting: u64) -> Look {
-    let hold = Hold {
+fn look(resource: &str, holder: u64, left: Duration, waiting: u64) -> (ResourceName, ResourceView) {
+    let hold = Holder {
         token: token(holder),
         mode: Mode::Exclusive,
-        closed: false,
-        fence: Some(1_790_000_000_000_000 + holder),
-        left,
-        held: Some(s(30) - left),
-        who: who("web-1", "checkout"),
+        state: HolderState::Holding,
+        owner: None,
+        fence: Some(Fence::new(1_790_000_000_000_000 + holder)),
+        remaining: left,
+        held_for: Some(s(30) - left),
+        metadata: metadata("web-1"),
     };
-    let wait = |place| Wait {
-        token: token(1_000 + place),
-        mode: Mode::Exclusive,
+    let wait = |place: u64| WaiterView {
+        position: place as usize + 1,
+        who: Who::new(Mode::Exclusive, token(1_000 + place), None, &metadata("web-2")),
         waited: Some(s(waiting - place) / 4),
-        who: who("web-2", "checkout"),
     };
     let waiters = (0..waiting.min(100)).map(wait).collect();
-    Look { resource: name(resource), holders: vec![hold], total: 1, waiting, waiters }
+    let found = Inspection { holders: vec![hold], total: 1, waiting, waiters: Vec::new() };
+    (name(resource), ResourceView { waiters, ..ResourceView::of(&name(resource), &found) })
 }
 
 fn walk(names: impl IntoIterator<Item = ResourceName>, complete: bool) -> Walk {

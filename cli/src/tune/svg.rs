@@ -5,7 +5,7 @@ use std::fmt::Write;
 use leasehold_tuning::Report;
 
 use super::figures::time;
-use crate::print::readable;
+use leasehold_console::view::printable;
 
 pub(super) const LEFT: f64 = 60.0;
 pub(super) const TOP: f64 = 30.0;
@@ -133,7 +133,7 @@ fn curve(text: &mut String, scale: &Scale, number: usize, report: &Report) {
 
 /// Returns a name as it may stand in XML, which has no control characters, not even as references.
 pub(super) fn escaped(name: &str) -> String {
-    readable(name).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    printable(name).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 pub(super) fn line(text: &mut String, line: &str) {

@@ -1,12 +1,11 @@
 //! The builder of a console: its token, its names, and what it shows beside the locks.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, sync::Arc};
 
 use actix::Addr;
-use actix_web::web::Data;
 use leasehold::{Config, InvalidValue, LockManager, ResourceName};
 
-use super::{Console, guard::Guard, shared::Shared};
+use super::{console::Console, examine::Doctor, guard::Guard, shared::Shared};
 
 /// The builder of a [`Console`].
 #[must_use = "a console does nothing until it is started"]
@@ -17,7 +16,6 @@ pub struct ConsoleBuilder {
     hosts: Vec<String>,
     elections: Vec<Vec<u8>>,
     schedules: Vec<Vec<u8>>,
-    recommendation: Option<PathBuf>,
     doctor: Option<Config>,
 }
 
@@ -30,7 +28,6 @@ impl ConsoleBuilder {
             hosts: Vec::new(),
             elections: Vec::new(),
             schedules: Vec::new(),
-            recommendation: None,
             doctor: None,
         }
     }
@@ -67,13 +64,6 @@ impl ConsoleBuilder {
         self
     }
 
-    /// Sets the file that the page about tuning shows as it is then: what `leasehold tune recommend` has printed, or written with
-    /// `--output`. Default: none. Whoever may read the console may read it.
-    pub fn recommendation(mut self, file: impl Into<PathBuf>) -> Self {
-        self.recommendation = Some(file.into());
-        self
-    }
-
     /// Sets the configuration whose deployment the doctor of the console examines. Default: none, and there is no doctor.
     /// Whoever may read may let it examine.
     pub fn doctor(mut self, config: Config) -> Self {
@@ -96,11 +86,10 @@ impl ConsoleBuilder {
         let (elections, schedules) = (names(self.elections)?, names(self.schedules)?);
         let mut shared = Shared::new(self.locks);
         (shared.elections, shared.schedules) = (elections, schedules);
-        shared.recommendation = self.recommendation;
         if let Some(config) = self.doctor {
-            shared.doctor = super::examine::Doctor::new(config);
+            shared.doctor = Arc::new(Doctor::new(config));
         }
-        Ok(Console { guard: Data::new(guard), shared: Data::new(shared) })
+        Ok(Console::new(guard, shared))
     }
 }
 

@@ -1,10 +1,6 @@
 //! Changes to locks and schedules: each is a task of its own, an entry in the audit, and a line that the pages show.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     ForceRelease, InvalidValue, ResourceName, Revoke, RevokeError, StoreError,
@@ -12,31 +8,14 @@ use leasehold::{
     text::{counted, exact},
 };
 use serde::Deserialize;
-use tokio::time::Instant;
+use utoipa::ToSchema;
 
 use super::{
     failure::Failure,
     guard::Change,
-    model::{ChangeView, millis},
-    observe::Changed,
+    observer::Changed,
     shared::{Shared, ask},
 };
-
-/// The largest number of changes that are remembered.
-const MOST: usize = 50;
-
-/// The latest changes.
-#[derive(Clone, Default)]
-pub(crate) struct Changes(Arc<Mutex<VecDeque<Line>>>);
-
-struct Line {
-    number: u64,
-    name: ResourceName,
-    what: String,
-    who: String,
-    began: Instant,
-    outcome: Option<String>,
-}
 
 /// A change that somebody may ask for.
 #[derive(Clone, Debug)]
@@ -47,7 +26,7 @@ pub(crate) enum Wanted {
 }
 
 /// A change to a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Action {
     Pause,
@@ -133,47 +112,15 @@ pub(crate) fn begin(
     })
 }
 
-impl Changes {
-    fn add(&self, name: ResourceName, what: String, who: String) -> u64 {
-        let mut lines = self.lines();
-        let number = lines.back().map_or(0, |line| line.number + 1);
-        lines.push_back(Line { number, name, what, who, began: Instant::now(), outcome: None });
-        if lines.len() > MOST {
-            lines.pop_front();
-        }
-        number
-    }
-
-    fn end(&self, number: u64, outcome: String) {
-        for line in self.lines().iter_mut().filter(|line| line.number == number) {
-            line.outcome = Some(outcome.clone());
-        }
-    }
-
-    /// Returns the latest changes to what has this name, the latest first.
-    pub(crate) fn of(&self, name: &ResourceName) -> Vec<ChangeView> {
-        let view = |line: &Line| ChangeView {
-            what: line.what.clone(),
-            who: line.who.clone(),
-            ms_ago: millis(line.began.elapsed()),
-            outcome: line.outcome.clone(),
-        };
-        self.lines().iter().rev().filter(|line| line.name == *name).map(view).collect()
-    }
-
-    fn lines(&self) -> MutexGuard<'_, VecDeque<Line>> {
-        // Nothing panics while it is locked.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The body of a revoke: of the API, and of a form.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = Revoke)]
 pub(crate) struct RevokeBody {
     resource: String,
     reason: String,
     #[serde(default = "half_a_minute")]
+    #[schema(default = 30)]
     grace_seconds: u32,
 }
 
@@ -182,16 +129,19 @@ const fn half_a_minute() -> u32 {
 }
 
 /// The body of a release by force. The name is said twice, so that it is not done by a slip.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ForceRelease)]
 pub(crate) struct ForceBody {
     resource: String,
+    /// The name of the resource once more.
     confirm: String,
 }
 
 /// The body of a change to a schedule.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ScheduleChange)]
 pub(crate) struct ScheduleBody {
     schedule: String,
     action: Action,

@@ -27,7 +27,8 @@ struct Stream {
     _place: OwnedSemaphorePermit,
 }
 
-/// Answers with the stream: first how things are, then each change.
+/// Follows what changes: server-sent events named `change`, whose data is a Watch. The first says how things are.
+#[utoipa::path(get, path = "/events", responses((status = 200, body = Watch, content_type = "text/event-stream")))]
 pub(crate) async fn events(shared: Data<Shared>) -> Result<HttpResponse, Failure> {
     if shared.is_blind() {
         return Err(Failure::gone());

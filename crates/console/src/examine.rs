@@ -1,25 +1,24 @@
 //! The doctor of the console: it examines on demand, one examination at a time, and not again at once.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use actix_web::{HttpRequest, web::Data};
+use actix_web::HttpRequest;
 use leasehold::{
     Config,
     doctor::{self, Diagnosis, Severity},
 };
 use serde::Serialize;
 use tokio::time::Instant;
+use utoipa::ToSchema;
 
 use super::{
     failure::Failure,
     guard::{self, Guard},
-    model::millis,
-    shared::Shared,
 };
-use crate::seconds;
+use crate::{described, view::seconds};
 
 /// The time for which findings are told again to whoever asks for an examination.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -34,12 +33,16 @@ pub(crate) struct Doctor {
 }
 
 /// The findings of an examination.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Findings)]
 pub(crate) struct DiagnosisView {
-    #[serde(rename = "seconds_ago", serialize_with = "seconds::of_millis")]
-    pub(crate) ms_ago: u64,
+    #[serde(rename = "seconds_ago", serialize_with = "seconds")]
+    #[schema(value_type = f64)]
+    pub(crate) ago: Duration,
+    #[schema(value_type = Option<described::Severity>)]
     pub(crate) worst: Option<Severity>,
     #[serde(flatten)]
+    #[schema(value_type = described::Examination)]
     pub(crate) diagnosis: Diagnosis,
 }
 
@@ -58,7 +61,7 @@ impl Doctor {
         // Nothing panics while it is locked.
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         latest.as_ref().map(|(at, diagnosis)| DiagnosisView {
-            ms_ago: millis(at.elapsed()),
+            ago: at.elapsed(),
             worst: diagnosis.worst(),
             diagnosis: diagnosis.clone(),
         })
@@ -67,14 +70,14 @@ impl Doctor {
     /// Examines the deployment for whoever sends this request: it takes no token, but comes into the audit. It goes on if nobody
     /// waits for it any more.
     pub(crate) async fn examine_for(
-        shared: Data<Shared>,
+        self: Arc<Self>,
         request: &HttpRequest,
         guard: &Guard,
     ) -> Result<Option<DiagnosisView>, Failure> {
         let who = guard.operator(request).map_or_else(|| "nobody".to_owned(), |who| who.to_string());
         let request = request.clone();
         guard::asked_for(&request, &who, "examine");
-        actix_rt::spawn(async move { shared.doctor.examine_and_tell(&request, &who).await })
+        actix_rt::spawn(async move { self.examine_and_tell(&request, &who).await })
             .await
             .map_err(|_| Failure::gone())?
     }
@@ -102,7 +105,7 @@ impl Doctor {
             return Err(Failure::not_found("this console was not told which configuration to examine"));
         };
         let _alone = self.going_on.lock().await;
-        if let Some(view) = self.latest().filter(|view| view.ms_ago < millis(PAUSE)) {
+        if let Some(view) = self.latest().filter(|view| view.ago < PAUSE) {
             return Ok(Some(view));
         }
         let diagnosis = doctor::examine(config).await.map_err(|error| Failure::invalid(&error))?;

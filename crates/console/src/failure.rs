@@ -7,7 +7,8 @@ use actix_web::{
     http::{StatusCode, header::WWW_AUTHENTICATE},
 };
 use leasehold::{InvalidValue, text::one_line, web::AsProblem};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 /// A failure. Its text is for operators: unlike the [errors of an application](leasehold::web#errors-as-responses) it tells what
 /// the store said.
@@ -80,6 +81,15 @@ impl Failure {
     }
 }
 
+/// A problem document (RFC 9457).
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Problem<'a> {
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    kind: &'a str,
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind, self.detail)
@@ -96,11 +106,11 @@ impl ResponseError for Failure {
     fn error_response(&self) -> HttpResponse {
         let Self { status, kind, detail } = self;
         let title = status.canonical_reason().unwrap_or("Error");
-        let body = json!({ "title": title, "status": status.as_u16(), "detail": detail, "kind": kind });
+        let body = Problem { title, status: status.as_u16(), detail, kind };
         let mut response = HttpResponse::build(*status);
         if *status == StatusCode::UNAUTHORIZED {
             response.insert_header((WWW_AUTHENTICATE, "Bearer"));
         }
-        response.content_type("application/problem+json").body(body.to_string())
+        response.content_type("application/problem+json").json(body)
     }
 }

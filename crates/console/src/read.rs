@@ -1,26 +1,24 @@
 //! The answers to what the pages and the API ask: from the manager, the observer and the store.
 
-use std::{collections::BTreeSet, time::SystemTime};
+use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use leasehold::{
-    Fence, Inspect, InspectError, Inspection, InvalidValue, Leases, List, Listing, ResourceName, SetTuning,
-    Stats, StoreError,
-    schedule::{Control, Outcome, Run, Status},
-    text::one_line,
+    Inspect, InspectError, InvalidValue, Leases, List, Listing, ResourceName, SetTuning, Stats, StoreError,
+    schedule::Control, text::one_line,
 };
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::{
     failure::Failure,
     model::{
-        ElectionView, HolderView, ManagersView, OwnLeaseView, Page, ResourceView, Row, RunView, ScheduleView,
-        SchedulesView, SettingsView, TuningView, UnknownView, WaiterView, is_held, is_holding, millis, role,
-        shown, stamp, waiting,
+        ElectionView, ManagersView, OwnLeaseView, Page, ResourceAnswer, Row, ScheduleView, SchedulesView,
+        SettingsView, TuningView, UnknownView,
     },
-    observe::{Elections, Processes, Timeline, TunerSaid, is_of_one},
-    recommendation,
+    observer::{Elections, Processes, Timeline, TunerSaid, is_of_one},
     shared::{Shared, ask},
+    view::ResourceView,
 };
 
 /// The largest number of resources of one page, and of elections and schedules.
@@ -33,27 +31,36 @@ const AT_ONCE: usize = 16;
 const PARTIES: usize = 100;
 
 /// The query of a list of resources. Names are written as the console shows them.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
+    /// The beginning of the names.
     pub(crate) prefix: String,
+    /// The name behind which the page begins: `next` of the page before.
     pub(crate) after: String,
     /// True for all resources that are not free, and not only those that somebody waits for.
     pub(crate) all: bool,
+    /// The largest number of resources.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     pub(crate) limit: Option<usize>,
 }
 
 /// The query about one name.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct Named {
+    /// The name, as the console shows it.
     pub(crate) name: String,
 }
 
 /// The query about several names: those that are known, and one more.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct Also {
+    /// One more, which need not be known.
     pub(crate) name: String,
 }
 
@@ -62,7 +69,7 @@ pub(crate) fn named(text: &str) -> Result<ResourceName, InvalidValue> {
     ResourceName::decode(text).or_else(|_| ResourceName::new(text))
 }
 
-async fn inspect(shared: &Shared, name: &ResourceName) -> Result<Inspection, Failure> {
+async fn inspect(shared: &Shared, name: &ResourceName) -> Result<ResourceView, Failure> {
     inspect_one_of(shared, name).await?.map_err(|error| Failure::of(&error))
 }
 
@@ -70,17 +77,18 @@ async fn inspect(shared: &Shared, name: &ResourceName) -> Result<Inspection, Fai
 async fn inspect_one_of(
     shared: &Shared,
     name: &ResourceName,
-) -> Result<Result<Inspection, InspectError>, Failure> {
+) -> Result<Result<ResourceView, InspectError>, Failure> {
     let question = Inspect::new(name.as_bytes()).limit(PARTIES);
     match ask(&shared.locks, question).await? {
         Err(error) if !is_of_one(&error) => Err(Failure::of(&error)),
-        told => Ok(told),
+        Err(error) => Ok(Err(error)),
+        Ok(found) => Ok(Ok(ResourceView::of(name, &found))),
     }
 }
 
-/// Returns the number of waiters, if the store knows it: who does not keep queues shows that only by what is held.
-fn waiting_at(shared: &Shared, inspection: &Inspection) -> Option<u64> {
-    if shared.watch().without_queues { None } else { waiting(inspection) }
+/// Forgets the number of waiters if the store keeps no queues: it shows that only by what is held.
+fn with_known_queue(shared: &Shared, view: ResourceView) -> ResourceView {
+    if shared.watch().without_queues { ResourceView { waiting: None, ..view } } else { view }
 }
 
 /// Returns a page of resources, by a walk that ended at most a second ago.
@@ -108,7 +116,7 @@ async fn walk(shared: &Shared, list: List) -> Result<Page, Failure> {
     let next = names.last().filter(|_| !complete && !cut_short).map(ResourceName::encoded);
     let row = async |name| {
         Ok::<_, Failure>(match inspect_one_of(shared, &name).await? {
-            Ok(inspection) => Row::of(&name, &inspection),
+            Ok(view) => view.into(),
             Err(error) => Row::unknown(&name, &error),
         })
     };
@@ -117,23 +125,12 @@ async fn walk(shared: &Shared, list: List) -> Result<Page, Failure> {
 }
 
 /// Returns one resource.
-pub(crate) async fn resource(shared: &Shared, name: &str) -> Result<ResourceView, Failure> {
+pub(crate) async fn resource(shared: &Shared, name: &str) -> Result<ResourceAnswer, Failure> {
     let name = named(name)?;
     // First: the observer takes an interest in what there is an answer about.
-    let inspection = inspect(shared, &name).await?;
+    let view = with_known_queue(shared, inspect(shared, &name).await?);
     let timeline = ask(&shared.observer, Timeline(name.clone())).await?;
-    let (held, waiting) = (is_held(&inspection), waiting_at(shared, &inspection));
-    let Inspection { holders, total, waiters, .. } = inspection;
-    Ok(ResourceView {
-        name: name.encoded(),
-        held,
-        total,
-        waiting,
-        holders: holders.iter().map(HolderView::of).collect(),
-        waiters: WaiterView::all(&waiters),
-        timeline,
-        changes: shared.changes.of(&name),
-    })
+    Ok(ResourceAnswer { view, timeline, changes: shared.changes.of(&name) })
 }
 
 /// Returns the manager of this process, and what is known of others.
@@ -157,14 +154,7 @@ pub(crate) async fn elections(shared: &Shared, also: &Also) -> Result<Vec<Electi
     }
     let view = async |name: ResourceName| {
         Ok::<_, Failure>(match inspect_one_of(shared, &name).await? {
-            Ok(seen) => ElectionView {
-                name: name.encoded(),
-                role: role(&seen),
-                leader: seen.holders.iter().find(|holder| is_holding(holder)).map(HolderView::of),
-                waiting: waiting_at(shared, &seen),
-                candidates: WaiterView::all(&seen.waiters),
-                trouble: None,
-            },
+            Ok(view) => with_known_queue(shared, view).into(),
             Err(error) => ElectionView::unknown(&name, &error),
         })
     };
@@ -197,7 +187,7 @@ async fn all_schedules(shared: &Shared, also: Option<ResourceName>) -> Result<Sc
     let mut names: BTreeSet<ResourceName> = listed.into_iter().collect();
     names.extend(shared.schedules.iter().cloned().chain(also));
     let view = async |name: ResourceName| {
-        let trouble = |error: &StoreError| UnknownView { name: name.encoded(), trouble: one_line(error) };
+        let trouble = |error: &StoreError| UnknownView { schedule: name.encoded(), trouble: one_line(error) };
         match one_schedule(shared, &name).await {
             Err(error @ (StoreError::Denied { .. } | StoreError::Corrupt { .. })) => Ok(Err(trouble(&error))),
             told => told.map(Ok).map_err(|error| Failure::of(&error)),
@@ -221,55 +211,16 @@ async fn one_schedule(shared: &Shared, name: &ResourceName) -> Result<Option<Sch
         found => found?,
     };
     let Some(found) = found else { return Ok(None) };
-    Ok(found.status().await?.map(|status| schedule(name, &status)))
-}
-
-fn schedule(name: &ResourceName, status: &Status) -> ScheduleView {
-    let ago = |time: SystemTime| status.now.duration_since(time).ok().map(millis);
-    let run = |run: &Run| RunView {
-        number: run.tick.number,
-        asked: run.tick.asked,
-        scheduled_for: stamp(run.tick.scheduled_for),
-        started_at: stamp(run.started_at),
-        fence: run.tick.fence.map(Fence::get),
-        started_ms_ago: ago(run.started_at),
-        took_ms: run.ended.as_ref().map(|(took, _)| millis(*took)),
-        outcome: run.ended.as_ref().map(|(_, outcome)| match outcome {
-            Outcome::Done => "done",
-            Outcome::Failed(_) => "failed",
-            Outcome::Panicked(_) => "panicked",
-            Outcome::TimedOut => "timed_out",
-            Outcome::Stopped => "stopped",
-            _ => "unknown",
-        }),
-        message: match run.ended.as_ref().map(|(_, outcome)| outcome) {
-            Some(Outcome::Failed(message) | Outcome::Panicked(message)) => Some(shown(message, 200)),
-            _ => None,
-        },
-    };
-    ScheduleView {
-        name: name.encoded(),
-        paused: status.paused,
-        asked_at: status.asked.map(stamp),
-        runs: status.runs,
-        last_tick_ms_ago: ago(status.last),
-        last_tick: stamp(status.last),
-        history: status.history.iter().map(run).collect(),
-    }
+    Ok(found.status().await?.map(|status| ScheduleView::of(name, &status)))
 }
 
 /// Returns the settings of this manager that may change, and what a tuner said.
 pub(crate) async fn tuning(shared: &Shared) -> Result<TuningView, Failure> {
     let statistics = ask(&shared.locks, Stats).await?;
-    let recommendation = match shared.recommendation.clone() {
-        Some(file) => Some(recommendation::read(file).await),
-        None => None,
-    };
     Ok(TuningView {
         settings: SettingsView::of(&ask(&shared.locks, SetTuning::default()).await??),
         last_minute: statistics.last_minute,
         last_hour: statistics.last_hour,
         tuner: ask(&shared.observer, TunerSaid).await?,
-        recommendation,
     })
 }

@@ -1,16 +1,17 @@
 //! The state that all workers of a server share for one console.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
 use leasehold::{LockManager, ResourceName};
 use tokio::sync::{Semaphore, watch};
 
 use super::{
-    changes::Changes,
+    examine::Doctor,
     failure::Failure,
+    made::Changes,
     model::{ElectionView, Page, SchedulesView, Watch},
-    observe::Observer,
+    observer::Observer,
     recent::Recent,
 };
 
@@ -26,13 +27,11 @@ pub(crate) struct Shared {
     pub(crate) elections: Vec<ResourceName>,
     pub(crate) schedules: Vec<ResourceName>,
     pub(crate) changes: Changes,
-    /// The file of the recommendation for the page about tuning.
-    pub(crate) recommendation: Option<PathBuf>,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) pages: Recent<Page>,
     pub(crate) election_views: Recent<Vec<ElectionView>>,
     pub(crate) schedule_views: Recent<SchedulesView>,
-    pub(crate) doctor: super::examine::Doctor,
+    pub(crate) doctor: Arc<Doctor>,
 }
 
 impl Shared {
@@ -46,12 +45,11 @@ impl Shared {
             elections,
             schedules,
             changes,
-            recommendation: None,
             streams: Arc::new(Semaphore::new(STREAMS)),
             pages: Recent::default(),
             election_views: Recent::default(),
             schedule_views: Recent::default(),
-            doctor: Default::default(),
+            doctor: Arc::default(),
         }
     }
 

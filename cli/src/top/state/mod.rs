@@ -8,24 +8,24 @@ mod revoking;
 mod screen;
 mod table;
 mod trend;
-mod turns;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use leasehold::ResourceName;
+use leasehold_console::view::ResourceView;
 
 pub(crate) use self::{
     act::Effect,
     plan::told_each,
+    resource::Found,
     revoking::Draft,
     screen::{Detail, Head, Overlay, Row, Screen, Walked},
     trend::Ages,
-    turns::{Found, Turn},
 };
 use self::{resource::Resource, revoking::Revoking, table::Table, trend::Trend};
 use super::{
     keys::Focus,
-    seen::{Look, Missing, Report, Walk},
+    seen::{Missing, Report, Walk},
 };
 
 /// A line about what happened last.
@@ -165,12 +165,12 @@ impl State {
         }
     }
 
-    fn look(&mut self, looks: Vec<Look>, missing: Option<Missing>) {
+    fn look(&mut self, looks: Vec<(ResourceName, ResourceView)>, missing: Option<Missing>) {
         let mut grants = 0;
-        self.trend.measure(&looks, self.now);
-        for look in looks {
-            let resource = self.resources.entry(look.resource.clone()).or_insert_with_key(Resource::new);
-            let new = resource.take(look, self.now);
+        self.trend.measure(looks.iter().map(|(_, view)| view), self.now);
+        for (name, view) in looks {
+            let resource = self.resources.entry(name).or_insert_with_key(Resource::new);
+            let new = resource.take(view, self.now);
             grants += new.grants;
             self.near_misses += new.near_misses;
             self.ran_out += new.ran_out;

@@ -51,16 +51,18 @@ pub(crate) const fn told_each(asked: usize) -> usize {
 mod tests {
     use std::time::Duration;
 
+    use leasehold::Inspection;
+    use leasehold_console::view::ResourceView;
+
     use super::*;
-    use crate::top::seen::Look;
 
     fn name(number: usize) -> ResourceName {
         ResourceName::new(format!("r{number:05}")).unwrap()
     }
 
-    fn look(number: usize, waiting: usize) -> Look {
-        let (holders, waiters) = (Vec::new(), Vec::new());
-        Look { resource: name(number), holders, total: 1, waiting: waiting as u64, waiters }
+    fn look(number: usize, waiting: usize) -> ResourceView {
+        let found = Inspection { total: 1, waiting: waiting as u64, ..Inspection::default() };
+        ResourceView::of(&name(number), &found)
     }
 
     /// So many resources, the first `contended` of which are waited for.

@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use leasehold::{Mode, ResourceName};
+use leasehold::ResourceName;
+use leasehold_console::{
+    observe::{Look, Stay},
+    view::ModeView,
+};
 
 use super::{
     Ages, Draft, State, Told, Trouble,
-    resource::Resource,
-    turns::{Found, Turn},
+    resource::{Found, Resource},
 };
 use crate::top::{
     keys::{Focus, Order},
-    seen::{Look, Walk},
+    seen::Walk,
 };
 
 /// What is on the screen.
@@ -90,7 +93,7 @@ pub(crate) struct Row<'a> {
     pub(crate) left: Option<Duration>,
     pub(crate) is_late: bool,
     pub(crate) grants_a_second: Option<f64>,
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<ModeView>,
     pub(crate) fence: Option<u64>,
     pub(crate) who: String,
     /// The time since it was looked at.
@@ -102,7 +105,8 @@ pub(crate) struct Detail<'a> {
     pub(crate) name: &'a ResourceName,
     /// The last look, with the time since it; `None` before the first.
     pub(crate) look: Option<(Duration, &'a Look)>,
-    pub(crate) turns: Vec<&'a Turn>,
+    /// The holders that looks have shown, the latest first.
+    pub(crate) holds: Vec<&'a Stay>,
     /// One cell for each second up to now.
     pub(crate) timeline: Vec<Option<Found>>,
     /// The first line that is shown.
@@ -143,7 +147,7 @@ impl State {
             contended: self.contended.map(since),
             waiting: contended().filter_map(Resource::waiting).sum(),
             not_looked: contended().filter(|resource| resource.waiting().is_none()).count(),
-            late: self.resources.values().map(|resource| resource.turns.late()).sum(),
+            late: self.resources.values().map(|resource| resource.late()).sum(),
             near_misses: self.near_misses,
             ran_out: self.ran_out,
             grants_a_second: self.trend.grants_a_second(now),
@@ -155,23 +159,23 @@ impl State {
     fn row<'a>(&self, name: &'a ResourceName, resource: &'a Resource, now: Duration) -> Row<'a> {
         let holders = resource.holders();
         let first = holders.first();
-        let others = resource.look.as_ref().map_or(0, |(_, look)| look.total.saturating_sub(1));
-        let who = first.map(|hold| match (hold.closed, others) {
-            (true, _) => format!("(closed) {}", hold.who.in_short()),
-            (false, 0) => hold.who.in_short(),
-            (false, others) => format!("+{others} {}", hold.who.in_short()),
+        let others = resource.look.as_ref().map_or(0, |look| look.seen.total.saturating_sub(1));
+        let who = first.map(|holder| match (holder.is_holding(), others) {
+            (false, _) => format!("(closed) {}", holder.who.in_short()),
+            (true, 0) => holder.who.in_short(),
+            (true, others) => format!("+{others} {}", holder.who.in_short()),
         });
         Row {
             name,
             is_selected: self.table.selected() == Some(name),
             waiting: resource.waiting(),
             oldest: resource.oldest(),
-            held: first.and_then(|hold| hold.held),
+            held: first.and_then(|holder| holder.age),
             left: resource.left(),
-            is_late: resource.turns.late() > 0,
+            is_late: resource.late() > 0,
             grants_a_second: resource.grants_a_second(now),
-            mode: first.map(|hold| hold.mode),
-            fence: holders.iter().filter_map(|hold| hold.fence).max(),
+            mode: first.map(|holder| holder.who.mode),
+            fence: holders.iter().filter_map(|holder| holder.fence).max(),
             who: who
                 .unwrap_or_else(|| if resource.look.is_some() { "(free)".to_owned() } else { String::new() }),
             ago: resource.looked().map(|at| now.saturating_sub(at)),
@@ -189,9 +193,9 @@ impl State {
         let resource = self.resources.get(name)?;
         Some(Detail {
             name,
-            look: resource.look.as_ref().map(|(at, look)| (now.saturating_sub(*at), look)),
-            turns: resource.turns.latest().collect(),
-            timeline: resource.turns.timeline(now, CELL.max(self.every), cells),
+            look: resource.look.as_ref().map(|look| (now.saturating_sub(look.told()), look)),
+            holds: resource.history.holds().rev().collect(),
+            timeline: resource.timeline(now, CELL.max(self.every), cells),
             scroll,
         })
     }

@@ -108,8 +108,10 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use leasehold::Inspection;
+    use leasehold_console::view::ResourceView;
+
     use super::*;
-    use crate::top::seen::Look;
 
     fn name(name: &str) -> ResourceName {
         ResourceName::new(name).unwrap()
@@ -119,9 +121,8 @@ mod tests {
     fn resources(waiting: &[(&str, u64)]) -> BTreeMap<ResourceName, Resource> {
         let resource = |(text, waiting): &(&str, u64)| {
             let mut resource = Resource::new(&name(text));
-            let (holders, waiters) = (Vec::new(), Vec::new());
-            let look = Look { resource: name(text), holders, total: 1, waiting: *waiting, waiters };
-            resource.take(look, Duration::ZERO);
+            let found = Inspection { total: 1, waiting: *waiting, ..Inspection::default() };
+            resource.take(ResourceView::of(&name(text), &found), Duration::ZERO);
             (name(text), resource)
         };
         waiting.iter().map(resource).collect()

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use crate::top::seen::Look;
+use leasehold_console::view::ResourceView;
 
 /// The time that a chart shows at most.
 const SHOWN: Duration = Duration::from_secs(300);
@@ -21,8 +21,8 @@ pub(crate) struct Ages {
 
 impl Ages {
     /// Returns the ages in these looks; `None` if nobody waits, or if the store does not know for how long.
-    fn of(looks: &[Look], at: Duration) -> Option<Self> {
-        let waiters = looks.iter().flat_map(|look| &look.waiters);
+    fn of<'a>(looks: impl Iterator<Item = &'a ResourceView>, at: Duration) -> Option<Self> {
+        let waiters = looks.flat_map(|look| &look.waiters);
         let mut ages: Vec<_> = waiters.filter_map(|waiter| waiter.waited).collect();
         ages.sort_unstable();
         let last = ages.len().checked_sub(1)?;
@@ -45,7 +45,7 @@ pub(crate) struct Trend {
 
 impl Trend {
     /// Takes the ages of the waiters in a sample.
-    pub(crate) fn measure(&mut self, looks: &[Look], now: Duration) {
+    pub(crate) fn measure<'a>(&mut self, looks: impl Iterator<Item = &'a ResourceView>, now: Duration) {
         self.ages.extend(Ages::of(looks, now));
         while self.ages.len() > POINTS || self.ages.front().is_some_and(|first| first.at + SHOWN < now) {
             self.ages.pop_front();
@@ -89,40 +89,43 @@ impl Trend {
 
 #[cfg(test)]
 mod tests {
-    use leasehold::{Mode, ResourceName, Token};
+    use std::collections::BTreeMap;
+
+    use leasehold::{Mode, Token};
+    use leasehold_console::view::{WaiterView, Who};
 
     use super::*;
-    use crate::top::seen::{Wait, Who};
 
     const fn s(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
     }
 
-    fn waited(ages: impl IntoIterator<Item = Option<Duration>>) -> Look {
-        let token = Token::from_bits(1).prefix();
-        let wait = |waited| Wait { token, mode: Mode::Exclusive, waited, who: Who::default() };
-        let waiters: Vec<_> = ages.into_iter().map(wait).collect();
-        let resource = ResourceName::new("r").unwrap();
-        Look { resource, holders: Vec::new(), total: 0, waiting: waiters.len() as u64, waiters }
+    fn waited(ages: impl IntoIterator<Item = Option<Duration>>) -> ResourceView {
+        let who = Who::new(Mode::Exclusive, Token::from_bits(1).prefix(), None, &BTreeMap::new());
+        let wait = |(waited, position)| WaiterView { position, who: who.clone(), waited };
+        ResourceView { waiters: ages.into_iter().zip(1..).map(wait).collect(), ..ResourceView::default() }
     }
 
     #[test]
     fn percentiles_are_ages_that_somebody_has() {
         let looks = [waited((1..=50).map(|age| Some(s(age)))), waited((51..=100).map(|age| Some(s(age))))];
-        assert_eq!(Ages::of(&looks, s(7)), Some(Ages { at: s(7), p50: s(50), p99: s(99) }));
-        assert_eq!(Ages::of(&[waited([Some(s(3))])], s(7)), Some(Ages { at: s(7), p50: s(3), p99: s(3) }));
+        assert_eq!(Ages::of(looks.iter(), s(7)), Some(Ages { at: s(7), p50: s(50), p99: s(99) }));
+        assert_eq!(
+            Ages::of([waited([Some(s(3))])].iter(), s(7)),
+            Some(Ages { at: s(7), p50: s(3), p99: s(3) })
+        );
     }
 
     #[test]
     fn without_a_known_age_there_is_no_point() {
-        assert_eq!(Ages::of(&[waited([]), waited([None])], s(7)), None);
+        assert_eq!(Ages::of([waited([]), waited([None])].iter(), s(7)), None);
     }
 
     #[test]
     fn a_chart_and_a_rate_forget() {
         let mut trend = Trend::default();
         for second in 0..5_000 {
-            trend.measure(&[waited([Some(s(1))])], s(second));
+            trend.measure([waited([Some(s(1))])].iter(), s(second));
             trend.granted(2, s(second));
         }
         assert_eq!(trend.ages().len(), 301);

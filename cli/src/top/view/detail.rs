@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use leasehold_console::{
+    observe::{Look, Stay},
+    view::{HolderView, WaiterView, Who},
+};
 use ratatui::{
     Frame,
     layout::Rect,
@@ -13,10 +17,7 @@ use super::{
     Palette,
     words::{UNKNOWN, count, maybe, shorten, time},
 };
-use crate::top::{
-    seen::{Hold, Look, Wait, Who},
-    state::{Detail, Found, Turn},
-};
+use crate::top::state::{Detail, Found};
 
 /// How many holders stand below the timeline; those before them come last.
 const LATEST: usize = 5;
@@ -47,17 +48,17 @@ fn lines(open: &Detail<'_>, width: usize, now: Duration, palette: Palette) -> Ve
         return lines;
     };
     lines.push(title(format!("{name}, {} ago", time(ago))));
-    lines.push(title(headed("HOLDERS", look.holders.len(), look.total)));
-    lines.extend(look.holders.iter().flat_map(holder));
+    lines.push(title(headed("HOLDERS", look.seen.holders.len(), look.seen.total)));
+    lines.extend(look.seen.holders.iter().flat_map(holder));
     lines.push(title("HELD BY, as seen up to now (. free, blank not looked at, + several)".to_owned()));
     lines.push(Line::from(timeline(open)));
-    let (latest, earlier) = open.turns.split_at(open.turns.len().min(LATEST));
-    lines.extend(latest.iter().map(|turn| self::turn(turn, look, now)));
-    lines.push(title(headed("WAITERS", look.waiters.len(), look.waiting)));
-    lines.extend(look.waiters.iter().zip(1..).map(|(waiter, place)| self::waiter(waiter, place)));
+    let (latest, earlier) = open.holds.split_at(open.holds.len().min(LATEST));
+    lines.extend(latest.iter().map(|stay| self::stay(stay, look, now)));
+    lines.push(title(headed("WAITERS", look.seen.waiters.len(), look.seen.queue())));
+    lines.extend(look.seen.waiters.iter().map(waiter));
     if !earlier.is_empty() {
         lines.push(title("HELD BEFORE".to_owned()));
-        lines.extend(earlier.iter().map(|turn| self::turn(turn, look, now)));
+        lines.extend(earlier.iter().map(|stay| self::stay(stay, look, now)));
     }
     lines
 }
@@ -70,33 +71,30 @@ fn headed(what: &str, told: usize, total: u64) -> String {
 }
 
 /// Two lines: who it is would not fit behind the rest on a small screen.
-fn holder(hold: &Hold) -> [Line<'static>; 2] {
-    let state = if hold.closed { "keeps it closed" } else { "holds" };
-    let fence = hold.fence.map_or_else(|| UNKNOWN.to_owned(), |fence| fence.to_string());
-    let (held, left) = (maybe(hold.held), time(hold.left));
-    let lease = format!("  {} {} {state} for {held}, {left} left, fence {fence}", hold.token, hold.mode);
-    [Line::from(lease), Line::from(format!("    {}", in_full(&hold.who)))]
+fn holder(holder: &HolderView) -> [Line<'static>; 2] {
+    let HolderView { who, fence, age, left, .. } = holder;
+    let state = if holder.is_holding() { "holds" } else { "keeps it closed" };
+    let fence = fence.map_or_else(|| UNKNOWN.to_owned(), |fence| fence.to_string());
+    let (held, left) = (maybe(*age), time(*left));
+    let lease = format!("  {} {} {state} for {held}, {left} left, fence {fence}", who.token, who.mode);
+    [Line::from(lease), Line::from(format!("    {}", in_full(who)))]
 }
 
-fn waiter(wait: &Wait, place: usize) -> Line<'static> {
-    Line::from(format!(
-        "  {place:>3} {} {} for {}, {}",
-        wait.token,
-        wait.mode,
-        maybe(wait.waited),
-        in_full(&wait.who),
-    ))
+fn waiter(waiter: &WaiterView) -> Line<'static> {
+    let WaiterView { position, who, waited } = waiter;
+    let (token, mode, waited) = (&who.token, who.mode, maybe(*waited));
+    Line::from(format!("  {position:>3} {token} {mode} for {waited}, {}", in_full(who)))
 }
 
 fn in_full(who: &Who) -> String {
-    format!("{} {}", who.in_short(), who.more).trim_end().to_owned()
+    format!("{} {}", who.in_short(), who.more()).trim_end().to_owned()
 }
 
 fn timeline(open: &Detail<'_>) -> String {
     let cell = |found: &Option<Found>| match found {
         None => ' ',
         Some(Found::Free) => '.',
-        Some(Found::Turn(number)) => letter(*number),
+        Some(Found::One(number)) => letter(*number),
         Some(Found::Many(_)) => '+',
     };
     open.timeline.iter().map(cell).collect()
@@ -107,14 +105,17 @@ fn letter(number: usize) -> char {
     char::from(LETTERS[number % LETTERS.len()])
 }
 
-fn turn(turn: &Turn, look: &Look, now: Duration) -> Line<'static> {
-    let seen = time(turn.last.saturating_sub(turn.since));
-    let now = match turn.holds {
-        true if turn.late => "holds, late".to_owned(),
-        true if look.holders.iter().any(|hold| hold.token == turn.token) => "holds".to_owned(),
-        true => format!("not among those told, last seen {} ago", time(now.saturating_sub(turn.last))),
-        false => format!("gone, last seen {} ago", time(now.saturating_sub(turn.last))),
+fn stay(stay: &Stay, look: &Look, now: Duration) -> Line<'static> {
+    let Stay { token, mode, who, .. } = stay;
+    let seen = time(stay.lasted());
+    let is_among = |holder: &HolderView| holder.who.token == *token;
+    let ago = time(now.saturating_sub(stay.last));
+    let now = match stay.over {
+        true => format!("gone, last seen {ago} ago"),
+        false if look.late().any(is_among) => "holds, late".to_owned(),
+        false if look.seen.holders.iter().any(is_among) => "holds".to_owned(),
+        false => format!("not among those told, last seen {ago} ago"),
     };
-    let (letter, token, mode, who) = (letter(turn.number), turn.token, turn.mode, turn.who.in_short());
+    let letter = letter(stay.number);
     Line::from(format!("  {letter} {token} {mode} for at least {seen}, {now}, {who}"))
 }

@@ -14,26 +14,27 @@ mod site;
 
 use std::{
     collections::BTreeSet,
+    future::{Ready, ready},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use actix_web::{
-    HttpRequest,
+    FromRequest, HttpRequest,
+    dev::Payload,
     http::header::{AUTHORIZATION, COOKIE, HeaderMap},
+    web::Data,
 };
+use leasehold::InvalidValue;
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 
-pub(crate) use self::operator::asked_for;
-use self::session::Sessions;
+use self::{operator::peer, session::Sessions};
 pub(crate) use self::{
-    operator::{Change, Operator, audited, refused},
+    operator::{Operator, asked_for, audited, refused},
     session::LIFETIME,
 };
-use leasehold::InvalidValue;
-
-use super::failure::Failure;
+use crate::failure::Failure;
 
 /// The rules for requests to one console.
 pub(crate) struct Guard {
@@ -145,6 +146,30 @@ impl Guard {
     /// Ends the session of a request.
     pub(crate) fn end_session(&self, request: &HttpRequest) {
         session_ids(request.headers()).for_each(|id| self.sessions.end(id));
+    }
+}
+
+/// The right to change something. A handler that takes it as an argument is not run for anybody else.
+pub(crate) struct Change {
+    pub(crate) who: Operator,
+    pub(crate) from: String,
+}
+
+impl FromRequest for Change {
+    type Error = Failure;
+    type Future = Ready<Result<Self, Failure>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let from = peer(request);
+        let guard = request.app_data::<Data<Guard>>();
+        let allowed = match guard {
+            Some(guard) if guard.allows_changes() => {
+                guard.operator(request).ok_or_else(Failure::unauthenticated)
+            }
+            Some(_) | None => Err(Failure::read_only()),
+        };
+        let allowed = allowed.inspect_err(|failure| refused(request, failure));
+        ready(allowed.map(|who| Self { who, from }))
     }
 }
 

@@ -1,15 +1,11 @@
 //! Whoever changes something, and the audit of what they did.
 
-use std::{
-    fmt,
-    future::{Ready, ready},
-};
+use std::fmt;
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, web::Data};
+use actix_web::HttpRequest;
 use leasehold::TokenPrefix;
 
-use super::Guard;
-use crate::{failure::Failure, model::shown};
+use crate::{failure::Failure, view::shown};
 
 /// The header by which a program says who it acts for.
 const NAME_HEADER: &str = "leasehold-operator";
@@ -50,32 +46,8 @@ fn named(name: &str) -> Option<String> {
     (!name.is_empty()).then(|| shown(name, 60))
 }
 
-/// The right to change something. A handler that takes it as an argument is not run for anybody else.
-pub(crate) struct Change {
-    pub(crate) who: Operator,
-    pub(crate) from: String,
-}
-
-impl FromRequest for Change {
-    type Error = Failure;
-    type Future = Ready<Result<Self, Failure>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let from = peer(request);
-        let guard = request.app_data::<Data<Guard>>();
-        let allowed = match guard {
-            Some(guard) if guard.allows_changes() => {
-                guard.operator(request).ok_or_else(Failure::unauthenticated)
-            }
-            Some(_) | None => Err(Failure::read_only()),
-        };
-        let allowed = allowed.inspect_err(|failure| refused(request, failure));
-        ready(allowed.map(|who| Self { who, from }))
-    }
-}
-
 /// Returns where a request comes from: the address of the connection, which a client cannot choose.
-fn peer(request: &HttpRequest) -> String {
+pub(super) fn peer(request: &HttpRequest) -> String {
     request.peer_addr().map_or_else(|| "unknown".to_owned(), |address| address.to_string())
 }
 

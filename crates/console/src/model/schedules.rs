@@ -2,12 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
+use leasehold::{ResourceName, schedule::Status};
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use crate::seconds;
+use crate::view::{RunView, stamp};
 
 /// The schedules that are known.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Schedules)]
 pub(crate) struct SchedulesView {
     pub(crate) schedules: Vec<ScheduleView>,
     /// The reason why there may be others, if so.
@@ -17,50 +20,55 @@ pub(crate) struct SchedulesView {
 }
 
 /// Something about which nothing is known, and why.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Unknown)]
 pub(crate) struct UnknownView {
-    #[serde(rename = "schedule")]
-    pub(crate) name: String,
+    pub(crate) schedule: String,
     pub(crate) trouble: String,
 }
 
 /// A schedule.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Schedule)]
 pub(crate) struct ScheduleView {
-    #[serde(rename = "schedule")]
-    pub(crate) name: String,
+    pub(crate) schedule: String,
     pub(crate) paused: bool,
     /// The time at which a run was asked for that has not begun yet.
+    #[schema(format = DateTime)]
     pub(crate) asked_at: Option<String>,
     pub(crate) runs: u64,
-    /// The time since the last tick of the plan that was claimed, by the clock of the store. `None` if that is ahead.
-    #[serde(skip)]
-    pub(crate) last_tick_ms_ago: Option<u64>,
+    /// The last tick of the plan that was claimed.
+    #[schema(format = DateTime)]
     pub(crate) last_tick: String,
     pub(crate) history: Vec<RunView>,
-}
-
-/// A run of a schedule.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct RunView {
-    pub(crate) number: u64,
-    pub(crate) asked: bool,
+    /// The moment of the answer and the last tick, by the clock of the store.
     #[serde(skip)]
-    pub(crate) started_ms_ago: Option<u64>,
-    pub(crate) scheduled_for: String,
-    pub(crate) started_at: String,
-    #[serde(rename = "took_seconds", serialize_with = "seconds::of_known_millis")]
-    pub(crate) took_ms: Option<u64>,
-    /// `None` while it goes on, and if its process ended before it could say.
-    pub(crate) outcome: Option<&'static str>,
-    /// The error of a run that failed, or the message of its panic.
-    pub(crate) message: Option<String>,
-    pub(crate) fence: Option<u64>,
+    now: SystemTime,
+    #[serde(skip)]
+    last: SystemTime,
 }
 
-/// Returns a moment in the form of RFC 3339. The form has the years 1970 to 9999: a time before or after them is the nearest one.
-pub(crate) fn stamp(time: SystemTime) -> String {
-    const END: Duration = Duration::from_millis(253_402_300_799_999);
-    let time = time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + END);
-    humantime_serde::re::humantime::format_rfc3339_millis(time).to_string()
+impl ScheduleView {
+    pub(crate) fn of(name: &ResourceName, status: &Status) -> Self {
+        Self {
+            schedule: name.encoded(),
+            paused: status.paused,
+            asked_at: status.asked.map(stamp),
+            runs: status.runs,
+            last_tick: stamp(status.last),
+            history: status.history.iter().map(RunView::from).collect(),
+            now: status.now,
+            last: status.last,
+        }
+    }
+
+    /// Returns the time since the last tick; `None` if that is ahead.
+    pub(crate) fn last_tick_ago(&self) -> Option<Duration> {
+        self.now.duration_since(self.last).ok()
+    }
+
+    /// Returns the time since a run of it began.
+    pub(crate) fn since(&self, run: &RunView) -> Option<Duration> {
+        self.now.duration_since(run.started).ok()
+    }
 }

@@ -1,284 +1,256 @@
-//! The history of resources that were looked at, in bounded memory.
+//! The history of one resource that was looked at again and again, in bounded memory.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    time::Duration,
+use std::{collections::VecDeque, time::Duration};
+
+use super::{
+    events::{Observed, Occurrence},
+    look::Look,
 };
-
-use leasehold::{Fence, Holder, HolderState, Inspection, Mode, ResourceName, TokenPrefix, Waiter};
-use tokio::time::Instant;
-
-use crate::model::{HoldView, QueueView, SpanView, TimelineView, WaitView, kind, millis, short_name};
-
-/// The time after which something is forgotten.
-const REMEMBERED: Duration = Duration::from_secs(15 * 60);
-/// The largest number of resources with a history: no fewer than one look reaches, or each look would forget what the last one
-/// has seen.
-const TRACKS: usize = 2 * super::RESOURCES;
-/// The largest number of spans of each kind in one history.
-const SPANS: usize = 100;
-
-/// The histories of resources.
-#[derive(Default)]
-pub(super) struct History(BTreeMap<ResourceName, Track>);
+use crate::view::{HolderView, ModeView, WaiterView, Who};
 
 /// The history of one resource.
-#[derive(Default)]
-struct Track {
-    looked: VecDeque<(Instant, Instant)>,
-    /// True if a look has failed since the last one that is in `looked`.
+#[derive(Clone, Debug)]
+pub struct History {
+    most_stays: usize,
+    most_looks: usize,
+    looks: VecDeque<Moment>,
+    /// True if a look has failed since the last one.
     interrupted: bool,
-    holds: VecDeque<Seen>,
-    waits: VecDeque<Seen>,
-    queue: VecDeque<(Instant, u64)>,
+    holds: VecDeque<Stay>,
+    waits: VecDeque<Stay>,
+    /// The number of the next stay.
+    next: usize,
 }
 
-/// A hold or a wait that was seen.
-struct Seen {
-    token: TokenPrefix,
-    who: String,
-    mode: Mode,
-    fence: Option<Fence>,
-    from: Instant,
-    until: Instant,
+/// The moment of a look, and what it has counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The moment.
+    pub at: Duration,
+    /// True if it follows the look before. If not, nothing is known of the time between.
+    pub follows: bool,
+    /// The number of holders.
+    pub holders: u64,
+    /// The number of waiters.
+    pub waiting: u64,
+}
+
+/// A hold or a wait, as far as looks have shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// Its number in this history.
+    pub number: usize,
+    /// The first digits of its token.
+    pub token: String,
+    /// A short name of whoever holds or waits. It is printable.
+    pub who: String,
+    /// The mode.
+    pub mode: ModeView,
+    /// The fence of a hold.
+    pub fence: Option<u64>,
+    /// The moment of the first look that has found it.
+    pub first: Duration,
+    /// The moment of the last look that has found it.
+    pub last: Duration,
+    /// The time for which it had gone on at the first look, where the store knew it.
+    pub earlier: Duration,
+    /// True if a look has shown that it is over.
+    pub over: bool,
+}
+
+impl Stay {
+    /// Returns the time for which it has gone on at least.
+    pub fn lasted(&self) -> Duration {
+        self.earlier + self.last.saturating_sub(self.first)
+    }
 }
 
 impl History {
-    /// Notes what a look has found. Two looks that are further apart than `pause` have a gap between them.
-    pub(super) fn note(&mut self, name: &ResourceName, seen: &Inspection, now: Instant, pause: Duration) {
-        if !self.0.contains_key(name) && self.0.len() >= TRACKS {
-            let last = |track: &Track| track.looked.back().map(|(_, until)| *until);
-            let oldest = self.0.iter().min_by_key(|(_, track)| last(track)).map(|(name, _)| name.clone());
-            oldest.into_iter().for_each(|name| drop(self.0.remove(&name)));
-        }
-        self.0.entry(name.clone()).or_default().note(seen, now, pause);
+    /// Creates an empty history, which remembers so many holds and so many waits, and so many looks.
+    pub fn new(most_stays: usize, most_looks: usize) -> Self {
+        let (looks, holds, waits) = Default::default();
+        Self { most_stays, most_looks, looks, interrupted: false, holds, waits, next: 0 }
     }
 
-    /// Notes that a look has failed: until the next one nothing is known of any resource.
-    pub(super) fn interrupt(&mut self) {
-        self.0.values_mut().for_each(|track| track.interrupted = true);
-    }
-
-    /// Forgets what is too old.
-    pub(super) fn forget(&mut self, now: Instant) {
-        self.0.values_mut().for_each(|track| track.forget(now));
-        self.0.retain(|_, track| !track.looked.is_empty());
-    }
-
-    /// Returns the history of a resource as it is shown. If the last look is longer ago than `pause`, there is a gap behind it.
-    pub(super) fn timeline(&self, name: &ResourceName, now: Instant, pause: Duration) -> TimelineView {
-        self.0.get(name).map(|track| track.view(now, pause)).unwrap_or_default()
-    }
-}
-
-impl Track {
-    fn note(&mut self, seen: &Inspection, now: Instant, pause: Duration) {
-        let interrupted = std::mem::take(&mut self.interrupted);
-        match self.looked.back_mut() {
-            Some((_, until)) if !interrupted && now - *until <= pause => *until = now,
-            _ => self.looked.push_back((now, now)),
-        }
-        for holder in seen.holders.iter().filter(|holder| holder.state == HolderState::Holding) {
-            continue_or_begin(&mut self.holds, now, holder.token, || Seen::hold(holder, now));
+    /// Notes a look, and the events that it has shown. It follows the one before if that is no longer than `gap` ago.
+    pub fn note(&mut self, look: &Look, events: &[Observed], gap: Duration) {
+        let (seen, at) = (&look.seen, look.told());
+        let follows = self.is_current(at, gap);
+        self.interrupted = false;
+        let closed = seen.holders.iter().filter(|holder| !holder.is_holding()).count() as u64;
+        let holders = seen.total.saturating_sub(closed);
+        push(&mut self.looks, Moment { at, follows, holders, waiting: seen.queue() }, self.most_looks);
+        for holder in seen.holders.iter().filter(|holder| holder.is_holding()) {
+            let stay = |number| Stay::of_holder(holder, number, at);
+            go_on(&mut self.holds, &holder.who.token, at, self.most_stays, &mut self.next, stay);
         }
         for waiter in &seen.waiters {
-            continue_or_begin(&mut self.waits, now, waiter.token, || Seen::wait(waiter, now));
+            let stay = |number| Stay::of_waiter(waiter, number, at);
+            go_on(&mut self.waits, &waiter.who.token, at, self.most_stays, &mut self.next, stay);
         }
-        if self.queue.back().is_none_or(|(_, waiting)| *waiting != seen.waiting) {
-            self.queue.push_back((now, seen.waiting));
-        }
-        for spans in [&mut self.holds, &mut self.waits] {
-            spans.drain(..spans.len().saturating_sub(SPANS));
-        }
-        self.queue.drain(..self.queue.len().saturating_sub(SPANS));
-        self.looked.drain(..self.looked.len().saturating_sub(SPANS));
+        events.iter().for_each(|event| self.end(event));
     }
 
-    fn forget(&mut self, now: Instant) {
-        let is_old = |until: Instant| now - until > REMEMBERED;
-        self.looked.retain(|(_, until)| !is_old(*until));
-        self.holds.retain(|seen| !is_old(seen.until));
-        self.waits.retain(|seen| !is_old(seen.until));
-        // The number counts until the next one.
-        while self.queue.get(1).is_some_and(|(from, _)| is_old(*from)) {
-            self.queue.pop_front();
-        }
+    /// Notes that a look has failed: until the next one nothing is known.
+    pub const fn interrupt(&mut self) {
+        self.interrupted = true;
     }
 
-    fn view(&self, now: Instant, pause: Duration) -> TimelineView {
-        let ago = |moment: Instant| millis(now - moment);
-        let span = |from, until| SpanView { from_ms_ago: ago(from), until_ms_ago: ago(until) };
-        let last = self.looked.back().map(|(_, until)| *until);
-        // What was seen last is true still only while looks follow each other.
-        let current = last.filter(|last| !self.interrupted && now - *last <= pause);
-        let goes_on = |seen: &Seen| current.is_some_and(|last| seen.until == last);
-        let hold = |seen: &Seen| HoldView {
-            token: seen.token.to_string(),
-            who: seen.who.clone(),
-            mode: kind(seen.mode),
-            fence: seen.fence.map(Fence::get),
-            span: span(seen.from, seen.until),
-            goes_on: goes_on(seen),
+    /// Forgets what was last seen before this moment. Returns true if something is left.
+    pub fn forget(&mut self, before: Duration) -> bool {
+        self.looks.retain(|look| look.at >= before);
+        self.holds.retain(|stay| stay.last >= before);
+        self.waits.retain(|stay| stay.last >= before);
+        !self.looks.is_empty()
+    }
+
+    /// Returns true if the last look is no longer ago than `gap`, and none has failed since: what it has found is true still.
+    pub fn is_current(&self, now: Duration, gap: Duration) -> bool {
+        !self.interrupted && self.looks.back().is_some_and(|last| now.saturating_sub(last.at) <= gap)
+    }
+
+    /// Returns the looks, the earliest first.
+    pub fn looks(&self) -> impl DoubleEndedIterator<Item = &Moment> {
+        self.looks.iter()
+    }
+
+    /// Returns the holds, the earliest first.
+    pub fn holds(&self) -> impl DoubleEndedIterator<Item = &Stay> {
+        self.holds.iter()
+    }
+
+    /// Returns the waits, the earliest first.
+    pub fn waits(&self) -> impl DoubleEndedIterator<Item = &Stay> {
+        self.waits.iter()
+    }
+
+    fn end(&mut self, event: &Observed) {
+        let end = |stays: &mut VecDeque<Stay>, who: &Who| {
+            stays.iter_mut().filter(|stay| stay.token == who.token).for_each(|stay| stay.over = true);
         };
-        let wait = |seen: &Seen| WaitView {
-            token: seen.token.to_string(),
-            who: seen.who.clone(),
-            mode: kind(seen.mode),
-            span: span(seen.from, seen.until),
-            goes_on: goes_on(seen),
-        };
-        let queue =
-            |(from, waiting): &(Instant, u64)| QueueView { from_ms_ago: ago(*from), waiting: *waiting };
-        TimelineView {
-            goes_on: current.is_some(),
-            looked: self.looked.iter().map(|(from, until)| span(*from, *until)).collect(),
-            holds: self.holds.iter().map(hold).collect(),
-            waits: self.waits.iter().map(wait).collect(),
-            queue: self.queue.iter().map(queue).collect(),
+        match (event.event, &event.holder, &event.waiter) {
+            (Occurrence::HandedOver, Some(holder), _) => end(&mut self.waits, &holder.who),
+            (Occurrence::Left, _, Some(waiter)) => end(&mut self.waits, &waiter.who),
+            (event, Some(holder), _) if event.is_end() => end(&mut self.holds, &holder.who),
+            _ => {}
         }
     }
 }
 
-/// Makes the span of a token longer, or begins one. A token holds once, so it held also while nobody looked.
-fn continue_or_begin(
-    spans: &mut VecDeque<Seen>,
-    now: Instant,
-    token: TokenPrefix,
-    begin: impl FnOnce() -> Seen,
+/// Makes the stay of a token longer, or begins one. A token holds once, so it held also while nobody looked.
+fn go_on(
+    stays: &mut VecDeque<Stay>,
+    token: &str,
+    now: Duration,
+    most: usize,
+    next: &mut usize,
+    begin: impl FnOnce(usize) -> Stay,
 ) {
-    match spans.iter_mut().rev().find(|seen| seen.token == token) {
-        Some(seen) => seen.until = now,
-        None => spans.push_back(begin()),
+    match stays.iter_mut().rev().find(|stay| stay.token == token) {
+        Some(stay) => (stay.last, stay.over) = (now, false),
+        None => {
+            push(stays, begin(*next), most);
+            *next += 1;
+        }
     }
 }
 
-impl Seen {
-    fn hold(holder: &Holder, now: Instant) -> Self {
-        let Holder { token, mode, fence, held_for, .. } = holder;
-        let who = short_name(&holder.metadata, holder.owner.as_ref(), *token);
-        Self { token: *token, who, mode: *mode, fence: *fence, from: back(now, *held_for), until: now }
-    }
-
-    fn wait(waiter: &Waiter, now: Instant) -> Self {
-        let Waiter { token, mode, waited, .. } = waiter;
-        let who = short_name(&waiter.metadata, waiter.owner.as_ref(), *token);
-        Self { token: *token, who, mode: *mode, fence: None, from: back(now, *waited), until: now }
-    }
+fn push<T>(all: &mut VecDeque<T>, one: T, most: usize) {
+    all.push_back(one);
+    all.drain(..all.len().saturating_sub(most));
 }
 
-fn back(now: Instant, span: Option<Duration>) -> Instant {
-    // What is older than this is not shown anyway, and a clock does not reach back before its origin.
-    let span = span.unwrap_or_default().min(REMEMBERED);
-    now.checked_sub(span).unwrap_or(now)
+impl Stay {
+    fn new(who: &Who, number: usize, now: Duration) -> Self {
+        Self {
+            number,
+            token: who.token.clone(),
+            who: who.in_short(),
+            mode: who.mode,
+            fence: None,
+            first: now,
+            last: now,
+            earlier: Duration::ZERO,
+            over: false,
+        }
+    }
+
+    fn of_holder(holder: &HolderView, number: usize, now: Duration) -> Self {
+        let earlier = holder.age.unwrap_or_default();
+        Self { fence: holder.fence, earlier, ..Self::new(&holder.who, number, now) }
+    }
+
+    fn of_waiter(waiter: &WaiterView, number: usize, now: Duration) -> Self {
+        Self { earlier: waiter.waited.unwrap_or_default(), ..Self::new(&waiter.who, number, now) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use leasehold::Token;
-
     use super::*;
+    use crate::observe::{
+        observe,
+        tests::{holder, look, s},
+    };
 
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn name(number: usize) -> ResourceName {
-        ResourceName::new(format!("r/{number}")).unwrap()
-    }
-
-    fn holder(token: u128) -> Holder {
-        Holder {
-            token: Token::from_bits(token << 96).prefix(),
-            mode: Mode::Exclusive,
-            state: HolderState::Holding,
-            owner: None,
-            fence: Some(Fence::new(token as u64)),
-            remaining: SECOND,
-            held_for: Some(3 * SECOND),
-            metadata: BTreeMap::new(),
+    /// Looks at one second each, of which each finds these tokens.
+    fn seen(history: &mut History, looks: impl IntoIterator<Item = (u64, &'static [&'static str])>) {
+        let mut before: Option<Look> = None;
+        for (at, tokens) in looks {
+            let holders = tokens.iter().zip(1..).map(|(token, fence)| holder(token, fence)).collect();
+            let mut now = look(holders, &[], at);
+            let events = observe(before.as_ref(), &mut now);
+            history.note(&now, &events, s(2));
+            before = Some(now);
         }
     }
 
-    fn held_by(token: u128, waiting: u64) -> Inspection {
-        Inspection { holders: vec![holder(token)], total: 1, waiting, waiters: Vec::new() }
+    #[test]
+    fn a_hold_reaches_back_to_its_grant_and_goes_on_until_it_was_last_seen() {
+        let mut history = History::new(9, 9);
+        let mut first = look(vec![HolderView { age: Some(s(3)), ..holder("a", 1) }], &["x"], 10);
+        let events = observe(None, &mut first);
+        history.note(&first, &events, s(2));
+        let mut later = look(vec![holder("b", 2)], &[], 12);
+        let events = observe(Some(&first), &mut later);
+        history.note(&later, &events, s(2));
+        let stays = history.holds().chain(history.waits());
+        let stays: Vec<_> = stays.map(|it| (it.first, it.last, it.earlier, it.over)).collect();
+        let expected = [(s(10), s(10), s(3), true), (s(12), s(12), s(0), false), (s(10), s(10), s(0), true)];
+        assert_eq!(stays, expected);
+        assert_eq!(history.looks().map(|look| look.waiting).collect::<Vec<_>>(), [1, 0]);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_hold_reaches_back_to_its_grant_and_goes_on_until_it_was_last_seen() {
-        let (mut history, start) = (History::default(), Instant::now());
-        let mut look = |after: u64, seen: &Inspection| {
-            history.note(&name(1), seen, start + Duration::from_secs(after), 2 * SECOND);
-            history.timeline(&name(1), start + Duration::from_secs(after), 2 * SECOND)
-        };
-        let first = look(10, &held_by(1, 0));
-        assert_eq!(first.holds[0].span, SpanView { from_ms_ago: 3_000, until_ms_ago: 0 });
-        look(11, &held_by(1, 2));
-        let later = look(12, &held_by(2, 2));
-        let of_both =
-            later.holds.iter().map(|hold| (hold.span.from_ms_ago, hold.span.until_ms_ago, hold.goes_on));
-        assert_eq!(of_both.collect::<Vec<_>>(), [(5_000, 1_000, false), (3_000, 0, true)]);
-        assert_eq!(later.looked, [SpanView { from_ms_ago: 2_000, until_ms_ago: 0 }]);
-        let queue: Vec<_> = later.queue.iter().map(|queue| (queue.from_ms_ago, queue.waiting)).collect();
-        assert_eq!(queue, [(2_000, 0), (1_000, 2)]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_time_in_which_nobody_looked_is_a_gap() {
-        let (mut history, start) = (History::default(), Instant::now());
-        for after in [0, 1, 9, 10] {
-            history.note(&name(1), &held_by(1, 0), start + Duration::from_secs(after), 2 * SECOND);
-        }
-        let looked = history.timeline(&name(1), start + 10 * SECOND, 2 * SECOND).looked;
-        let spans: Vec<_> = looked.iter().map(|span| (span.from_ms_ago, span.until_ms_ago)).collect();
-        assert_eq!(spans, [(10_000, 9_000), (1_000, 0)]);
+    #[test]
+    fn a_time_in_which_nobody_looked_is_a_gap() {
+        let mut history = History::new(9, 9);
+        seen(&mut history, [0, 1, 9, 10].map(|at| (at, &["a"][..])));
+        assert_eq!(history.looks().map(|look| look.follows).collect::<Vec<_>>(), [false, true, false, true]);
         history.interrupt();
-        history.note(&name(1), &held_by(1, 0), start + 11 * SECOND, 2 * SECOND);
-        assert_eq!(history.timeline(&name(1), start + 11 * SECOND, 2 * SECOND).looked.len(), 3);
-        assert_eq!(history.timeline(&name(2), start, SECOND), TimelineView::default());
+        seen(&mut history, [(11, &["a"][..])]);
+        assert_eq!(history.looks().last().map(|look| look.follows), Some(false));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn nothing_goes_on_that_nobody_has_looked_at_for_a_while() {
-        let (mut history, start) = (History::default(), Instant::now());
-        history.note(&name(1), &held_by(1, 0), start, 2 * SECOND);
-        let at = |history: &History, after: Duration| {
-            let view = history.timeline(&name(1), start + after, 2 * SECOND);
-            (view.goes_on, view.holds[0].goes_on, view.holds[0].span.until_ms_ago)
-        };
-        assert_eq!(at(&history, 2 * SECOND), (true, true, 2_000));
-        assert_eq!(at(&history, 300 * SECOND), (false, false, 300_000));
+    #[test]
+    fn nothing_goes_on_that_nobody_has_looked_at_for_a_while() {
+        let mut history = History::new(9, 9);
+        assert!(!history.is_current(s(0), s(2)));
+        seen(&mut history, [(0, &["a"][..])]);
+        assert!(history.is_current(s(2), s(2)) && !history.is_current(s(300), s(2)));
         // A look that has failed ends it at once.
         history.interrupt();
-        assert_eq!(at(&history, SECOND), (false, false, 1_000));
+        assert!(!history.is_current(s(1), s(2)));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_look_at_many_resources_forgets_none_of_them() {
-        let (mut history, start) = (History::default(), Instant::now());
-        for after in 0..3 {
-            for at in 0..150 {
-                history.note(&name(at), &held_by(1, 0), start + after * SECOND, 2 * SECOND);
-            }
-        }
-        for at in 0..150 {
-            let looked = history.timeline(&name(at), start + 2 * SECOND, 2 * SECOND).looked;
-            assert_eq!(looked, [SpanView { from_ms_ago: 2_000, until_ms_ago: 0 }], "{at}");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn memory_is_bounded_and_what_is_old_is_forgotten() {
-        let (mut history, start) = (History::default(), Instant::now());
-        for at in 0..2 * TRACKS {
-            history.note(&name(at), &held_by(1, 0), start + Duration::from_millis(at as u64), SECOND);
-        }
-        assert_eq!(history.0.len(), TRACKS);
-        assert!(!history.0.contains_key(&name(0)) && history.0.contains_key(&name(2 * TRACKS - 1)));
-        for at in 0..3 * SPANS {
-            let now = start + SECOND + Duration::from_millis(at as u64);
-            history.note(&name(7_000), &held_by(at as u128, at as u64), now, SECOND);
-        }
-        let track = &history.0[&name(7_000)];
-        assert_eq!((track.holds.len(), track.queue.len()), (SPANS, SPANS));
-        history.forget(start + REMEMBERED + 10 * SECOND);
-        assert!(history.0.is_empty());
+    #[test]
+    fn what_is_remembered_has_a_bound_and_what_is_old_is_forgotten() {
+        const TOKENS: [&[&str]; 3] = [&["a"], &["b"], &["c"]];
+        let mut history = History::new(2, 5);
+        seen(&mut history, (0..9).map(|at| (at, TOKENS[at as usize / 3])));
+        assert_eq!((history.holds().count(), history.looks().count()), (2, 5));
+        assert_eq!(history.holds().map(|stay| stay.number).collect::<Vec<_>>(), [1, 2]);
+        assert!(history.forget(s(6)));
+        assert_eq!((history.holds().count(), history.looks().count()), (1, 3));
+        assert!(!history.forget(s(9)));
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn body(is_there: bool, latest: Option<&DiagnosisView>) -> Markup {
 fn findings(view: &DiagnosisView) -> Markup {
     html! {
         section aria-labelledby="findings" {
-            h2 #findings { "Findings of " (span(view.ms_ago)) " ago" }
+            h2 #findings { "Findings of " (span(view.ago)) " ago" }
             p { (view.diagnosis.deployment) ": " (view.diagnosis.servers.len()) " servers looked at." }
             @if view.diagnosis.findings.is_empty() { p.empty { "Nothing found." } }
             @for finding in &view.diagnosis.findings {

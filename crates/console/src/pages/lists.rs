@@ -1,12 +1,13 @@
 //! The other views: managers, elections, schedules, tuning.
 
-use maud::{Markup, html};
+use std::time::Duration;
 
 use leasehold::Summary;
+use maud::{Markup, html};
 
 use super::{
     forms,
-    parts::{counted, given, known, metadata, micros, resource, span, table},
+    parts::{counted, given, known, metadata, resource, span, table},
 };
 use crate::{
     model::{
@@ -14,7 +15,7 @@ use crate::{
         TunerView, TuningView,
     },
     read::Also,
-    recommendation::RecommendationView,
+    view::shown,
 };
 
 pub(super) fn managers(view: &ManagersView) -> Markup {
@@ -39,8 +40,8 @@ pub(super) fn managers(view: &ManagersView) -> Markup {
                 th scope="row" { (resource(&lease.resource)) }
                 td { code { (lease.token) } }
                 td { (lease.mode.to_string()) }
-                td.number { (span(lease.held_for_ms)) }
-                td.number { (span(lease.valid_for_ms)) }
+                td.number { (span(lease.held_for)) }
+                td.number { (span(lease.valid_for)) }
             }
         }
     };
@@ -99,18 +100,18 @@ pub(super) fn elections(views: &[ElectionView], also: &Also) -> Markup {
         let fence = leader.and_then(|leader| leader.fence).map(|fence| fence.to_string());
         html! {
             tr {
-                th scope="row" { (resource(&view.name)) }
+                th scope="row" { (resource(&view.resource)) }
                 td {
                     @match (leader, &view.trouble) {
-                        (Some(leader), _) => (metadata(&leader.metadata)),
+                        (Some(leader), _) => (metadata(&leader.who.metadata)),
                         (None, Some(trouble)) => span.bad { (trouble) },
                         (None, None) => "nobody leads",
                     }
                 }
                 td.number { (given(fence.as_deref())) }
-                td.number { @if let Some(leader) = leader { (known(leader.held_for_ms)) } @else { (given(None)) } }
+                td.number { @if let Some(leader) = leader { (known(leader.age)) } @else { (given(None)) } }
                 td.number { (counted(view.waiting)) }
-                td { @if let Some(next) = view.candidates.first() { (next.who()) } @else { (given(None)) } }
+                td { @if let Some(next) = view.candidates.first() { (next.who.in_short()) } @else { (given(None)) } }
             }
         }
     };
@@ -138,32 +139,32 @@ pub(super) fn schedules(views: &SchedulesView, also: &Also, may_change: bool) ->
                     @if views.schedules.is_empty() && views.unknown.is_empty() { p.empty { "The store knows none." } }
                 },
             }
-            @for it in &views.unknown { p.bad { (it.name) ": " (it.trouble) } }
+            @for it in &views.unknown { p.bad { (it.schedule) ": " (it.trouble) } }
             @for view in &views.schedules { (schedule(view, may_change)) }
         }
     }
 }
 
 fn schedule(view: &ScheduleView, may_change: bool) -> Markup {
-    let ago = |millis: Option<u64>| html! { (known(millis)) @if millis.is_some() { " ago" } };
+    let ago = |span: Option<Duration>| html! { (known(span)) @if span.is_some() { " ago" } };
     html! {
-        section aria-label=(view.name) {
-            h2 { (resource(&view.name)) @if view.paused { " " span.mode { "paused" } } }
+        section aria-label=(view.schedule) {
+            h2 { (resource(&view.schedule)) @if view.paused { " " span.mode { "paused" } } }
             p {
-                (view.runs) " runs; last tick " (ago(view.last_tick_ms_ago))
+                (view.runs) " runs; last tick " (ago(view.last_tick_ago()))
                 @if view.asked_at.is_some() { "; a run was asked for" }
             }
-            @if may_change { (forms::of_schedule(&view.name, view.paused)) }
+            @if may_change { (forms::of_schedule(&view.schedule, view.paused)) }
             @if !view.history.is_empty() {
                 (table("Runs, the latest first", &["Run", "Started", "Took", "Outcome"], &html! {
                     @for run in &view.history {
                         tr {
                             th scope="row" { (run.number) @if run.asked { " (asked for)" } }
-                            td.number { (ago(run.started_ms_ago)) }
-                            td.number { @if let Some(took) = run.took_ms { (span(took)) } @else { (given(None)) } }
+                            td.number { (ago(view.since(run))) }
+                            td.number { @if let Some(took) = run.took { (span(took)) } @else { (given(None)) } }
                             td {
                                 (run.outcome.map_or_else(|| "goes on, or its process ended".to_owned(), |it| it.replace('_', " ")))
-                                @if let Some(message) = &run.message { ": " (message) }
+                                @if let Some(message) = &run.message { ": " (shown(message, 200)) }
                             }
                         }
                     }
@@ -174,7 +175,7 @@ fn schedule(view: &ScheduleView, may_change: bool) -> Markup {
 }
 
 pub(super) fn tuning(view: &TuningView) -> Markup {
-    let TuningView { settings, last_minute, last_hour, tuner, recommendation } = view;
+    let TuningView { settings, last_minute, last_hour, tuner } = view;
     html! {
         h1 { "Tuning" }
         div #live {
@@ -196,25 +197,6 @@ pub(super) fn tuning(view: &TuningView) -> Markup {
                         &html! { @for it in tuner { (tuned(it)) } }))
                 }
             }
-            section aria-labelledby="recommended" {
-                h2 #recommended { "What is recommended" }
-                (recommended(recommendation.as_ref()))
-            }
-        }
-    }
-}
-
-fn recommended(recommendation: Option<&RecommendationView>) -> Markup {
-    html! {
-        @match recommendation {
-            None => p.empty { "Nothing: this console was told of no file that " code { "leasehold tune recommend" } " has made." },
-            Some(RecommendationView { text, written_ms_ago, trouble }) => {
-                @if !text.is_empty() {
-                    p.note { "By " code { "leasehold tune recommend" } ", written " (known(*written_ms_ago)) " ago." }
-                    pre.scroll tabindex="0" role="region" aria-label="The recommendation" { (text) }
-                }
-                @if let Some(trouble) = trouble { p.bad { (trouble) } }
-            }
         }
     }
 }
@@ -223,7 +205,7 @@ fn settings_of(settings: &SettingsView) -> Markup {
     html! {
         dl.figures {
             div { dt { "Pauses" } dd { (settings.backoff) } }
-            div { dt { "Wait" } dd { (span(settings.wait_ms)) } }
+            div { dt { "Wait" } dd { (span(settings.wait)) } }
             div { dt { "Waiters for one resource" } dd { (settings.max_waiters) } }
         }
     }
@@ -238,7 +220,7 @@ fn load(window: &str, summary: &Summary) -> Markup {
             td.number { (format!("{:.1} %", 100.0 * summary.success_rate())) }
             td.number { (summary.lost) }
             @for value in [summary.waited.p50, summary.waited.p99, summary.held_for.p50, summary.held_for.p99] {
-                td.number { (micros(value)) }
+                td.number { (span(Duration::from_micros(value))) }
             }
         }
     }
@@ -247,7 +229,7 @@ fn load(window: &str, summary: &Summary) -> Markup {
 fn tuned(event: &TunerView) -> Markup {
     html! {
         tr {
-            th scope="row" { (span(event.ms_ago)) " ago" }
+            th scope="row" { (span(event.ago)) " ago" }
             td { (event.rule) @if event.dry_run { " (dry run)" } }
             td { (event.reason) }
             td { (settings_of(&event.to)) }

@@ -13,6 +13,8 @@ mod resource;
 mod resources;
 mod timeline;
 
+use std::sync::Arc;
+
 use actix_web::{
     HttpRequest, HttpResponse, ResponseError,
     http::{StatusCode, header::LOCATION},
@@ -23,10 +25,10 @@ use self::frame::{Frame, Place};
 use super::{
     changes::{ForceBody, RevokeBody, ScheduleBody},
     failure::Failure,
+    guard::Guard,
     read::{self, Also, Filter, Named},
     shared::Shared,
 };
-use super::{examine::Doctor, guard::Guard};
 
 /// The pages for which somebody is led to the login: all in one folder, so that a relative link leads there.
 const PAGES: &[&str] = &[
@@ -100,9 +102,9 @@ async fn contended(frame: Frame, shared: Data<Shared>, filter: Query<Filter>) ->
 }
 
 async fn one(frame: Frame, shared: Data<Shared>, asked: Query<Named>) -> HttpResponse {
-    let view = read::resource(&shared, &asked.name).await;
-    let title = view.as_ref().map_or("Resource", |view| view.name.as_str()).to_owned();
-    let body = view.map(|view| resource::body(&view, frame.may_change()));
+    let answer = read::resource(&shared, &asked.name).await;
+    let title = answer.as_ref().map_or("Resource", |answer| answer.view.resource.as_str()).to_owned();
+    let body = answer.map(|answer| resource::body(&answer, frame.may_change()));
     frame.show(Place::Resources, &title, body)
 }
 
@@ -138,7 +140,7 @@ async fn examine(
     guard: Data<Guard>,
     shared: Data<Shared>,
 ) -> HttpResponse {
-    match Doctor::examine_for(shared, &request, &guard).await {
+    match Arc::clone(&shared.doctor).examine_for(&request, &guard).await {
         Ok(_) => forms::see("doctor"),
         Err(failure) => frame.show(Place::Doctor, "Doctor", Err(failure)),
     }

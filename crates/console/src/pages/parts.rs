@@ -1,11 +1,14 @@
 //! Parts that several pages have: links, spans of time, metadata.
 
-use std::{fmt::Write, time::Duration};
+use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 use leasehold::text::rough;
 use maud::{Markup, html};
 
-use crate::model::Metadata;
+use crate::view::shown;
+
+/// The longest text of somebody else that is shown, in characters.
+const LONGEST: usize = 200;
 
 /// Returns the link to a resource. Names are printable ASCII, as the console shows them.
 pub(super) fn link(name: &str) -> String {
@@ -32,21 +35,16 @@ pub(super) fn resource(name: &str) -> Markup {
     html! { a.name href=(link(name)) { (name) } }
 }
 
-/// Formats a span in milliseconds.
-pub(super) fn span(millis: u64) -> String {
-    rough(Duration::from_millis(millis)).to_string()
-}
-
-/// Formats a span in microseconds.
-pub(super) fn micros(micros: u64) -> String {
-    rough(Duration::from_micros(micros)).to_string()
+/// Formats a span.
+pub(super) fn span(span: Duration) -> String {
+    rough(span).to_string()
 }
 
 /// Formats a span that may be unknown.
-pub(super) fn known(millis: Option<u64>) -> Markup {
+pub(super) fn known(known: Option<Duration>) -> Markup {
     html! {
-        @match millis {
-            Some(millis) => (span(millis)),
+        @match known {
+            Some(known) => (span(known)),
             None => span.unknown { "unknown" },
         }
     }
@@ -62,25 +60,25 @@ pub(super) fn counted(count: Option<u64>) -> Markup {
     }
 }
 
-/// Formats a text that may not be there.
+/// Formats a text of somebody else that may not be there.
 pub(super) fn given(text: Option<&str>) -> Markup {
     html! {
         @match text {
-            Some(text) => (text),
+            Some(text) => (shown(text, LONGEST)),
             None => span.unknown aria-label="none" { "–" },
         }
     }
 }
 
 /// Returns what somebody tells of itself. It is not true for sure.
-pub(super) fn metadata(metadata: &Metadata) -> Markup {
+pub(super) fn metadata(metadata: &BTreeMap<String, String>) -> Markup {
     html! {
         @if metadata.is_empty() {
             (given(None))
         } @else {
             ul.metadata {
                 @for (key, value) in metadata {
-                    li { span.key { (key) } " " span.value { (value) } }
+                    li { span.key { (shown(key, LONGEST)) } " " span.value { (shown(value, LONGEST)) } }
                 }
             }
         }

@@ -7,11 +7,15 @@ use super::{
     parts::{given, known, metadata, span, table},
     timeline,
 };
-use crate::model::{ChangeView, HolderView, ResourceView, WaiterView};
+use crate::{
+    model::{ChangeView, ResourceAnswer},
+    view::{HolderView, WaiterView},
+};
 
-pub(super) fn body(view: &ResourceView, may_change: bool) -> Markup {
+pub(super) fn body(answer: &ResourceAnswer, may_change: bool) -> Markup {
+    let ResourceAnswer { view, timeline, changes } = answer;
     html! {
-        h1 { span.label { "Resource " } span.name { (view.name) } }
+        h1 { span.label { "Resource " } span.name { (view.resource) } }
         div #live {
             section aria-labelledby="holders" {
                 h2 #holders { "Holders" }
@@ -33,10 +37,10 @@ pub(super) fn body(view: &ResourceView, may_change: bool) -> Markup {
                     (beyond(view.waiters.len(), view.waiting.unwrap_or_default()))
                 }
             }
-            (timeline::section(&view.timeline))
-            (changes(&view.changes))
+            (timeline::section(timeline))
+            (self::changes(changes))
         }
-        @if may_change { (forms::of_resource(&view.name)) }
+        @if may_change { (forms::of_resource(&view.resource)) }
     }
 }
 
@@ -47,13 +51,13 @@ fn held(holder: &HolderView) -> Markup {
     let fence = holder.fence.map(|fence| fence.to_string());
     html! {
         tr {
-            th scope="row" { code { (holder.token) } }
-            td { (holder.mode.to_string()) @if holder.state == "closed" { " " span.unknown { "(over; keeps it closed)" } } }
-            td { (given(holder.owner.as_deref())) }
+            th scope="row" { code { (holder.who.token) } }
+            td { (holder.who.mode.to_string()) @if !holder.is_holding() { " " span.unknown { "(over; keeps it closed)" } } }
+            td { (given(holder.who.owner.as_deref())) }
             td.number { (given(fence.as_deref())) }
-            td.number { (known(holder.held_for_ms)) }
-            td.number { (span(holder.remaining_ms)) }
-            td { (metadata(&holder.metadata)) }
+            td.number { (known(holder.age)) }
+            td.number { (span(holder.left)) }
+            td { (metadata(&holder.who.metadata)) }
         }
     }
 }
@@ -62,11 +66,11 @@ fn waits(waiter: &WaiterView) -> Markup {
     html! {
         tr {
             th.number scope="row" { (waiter.position) }
-            td { code { (waiter.token) } }
-            td { (waiter.mode.to_string()) }
-            td { (given(waiter.owner.as_deref())) }
-            td.number { (known(waiter.waited_ms)) }
-            td { (metadata(&waiter.metadata)) }
+            td { code { (waiter.who.token) } }
+            td { (waiter.who.mode.to_string()) }
+            td { (given(waiter.who.owner.as_deref())) }
+            td.number { (known(waiter.waited)) }
+            td { (metadata(&waiter.who.metadata)) }
         }
     }
 }
@@ -83,7 +87,7 @@ fn changes(changes: &[ChangeView]) -> Markup {
             tr {
                 th scope="row" { (change.what) }
                 td { (change.who) }
-                td.number { (span(change.ms_ago)) " ago" }
+                td.number { (span(change.ago)) " ago" }
                 td { (change.outcome.as_deref().unwrap_or("goes on")) }
             }
         }

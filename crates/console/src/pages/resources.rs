@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::parts::{counted, given, in_query, known, resource, span, table};
 use crate::{
-    model::{HolderView, Page, Row},
+    model::{Page, Row},
     read::Filter,
 };
 
@@ -48,23 +48,23 @@ const COLUMNS: &[&str] =
     &["Resource", "Waiting", "Longest wait", "Holders", "First to end", "Held for", "Time left"];
 
 fn line(row: &Row) -> Markup {
-    let holder = row.holder.as_ref();
-    let who = holder.map(HolderView::who);
+    let holder = row.holders.first();
+    let who = holder.map(|holder| holder.who.in_short());
     html! {
         tr {
-            th scope="row" { (resource(&row.name)) }
+            th scope="row" { (resource(&row.resource)) }
             td.number { (counted(row.waiting)) }
             // Nobody's wait is no unknown wait.
-            td.number { @if row.waiting == Some(0) { (given(None)) } @else { (known(row.longest_wait_ms)) } }
-            td.number { (counted(row.holders)) }
+            td.number { @if row.waiting == Some(0) { (given(None)) } @else { (known(row.longest_wait)) } }
+            td.number { (counted(row.total)) }
             td {
                 @match &row.trouble {
                     Some(trouble) => span.bad { (trouble) },
-                    None => { (given(who.as_deref())) @if let Some(holder) = holder { " " span.mode { (holder.mode.to_string()) } } },
+                    None => { (given(who.as_deref())) @if let Some(holder) = holder { " " span.mode { (holder.who.mode.to_string()) } } },
                 }
             }
-            td.number { @if let Some(holder) = holder { (known(holder.held_for_ms)) } @else { (given(None)) } }
-            td.number { @if let Some(holder) = holder { (span(holder.remaining_ms)) } @else { (given(None)) } }
+            td.number { @if let Some(holder) = holder { (known(holder.age)) } @else { (given(None)) } }
+            td.number { @if let Some(holder) = holder { (span(holder.left)) } @else { (given(None)) } }
         }
     }
 }

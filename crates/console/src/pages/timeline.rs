@@ -1,9 +1,11 @@
 //! The timeline of a resource as a picture: who held it, who waited, and when nobody looked.
 
+use std::time::Duration;
+
 use maud::{Markup, html};
 
 use super::parts::{given, span, table};
-use crate::model::{SpanView, TimelineView};
+use crate::model::{SpanView, TimelineView, WaitView};
 
 /// The largest number of rows for holders, and for waiters.
 const ROWS: usize = 8;
@@ -12,10 +14,10 @@ const ROW: usize = 22;
 const BAR: usize = 18;
 const TOP: usize = 20;
 /// The shortest time that the picture is about, and the longest.
-const SHORTEST: u64 = 30_000;
-const LONGEST: u64 = 15 * 60_000;
+const SHORTEST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(15 * 60);
 /// The number of labels on the axis, less one.
-const TICKS: u64 = 4;
+const TICKS: u32 = 4;
 
 /// Returns the section of a resource's page.
 pub(super) fn section(view: &TimelineView) -> Markup {
@@ -31,7 +33,7 @@ pub(super) fn section(view: &TimelineView) -> Markup {
         section aria-labelledby="timeline" {
             h2 #timeline { "Timeline" }
             p.note {
-                "As seen by this console, once a second, first " (span(first.from_ms_ago)) " ago. "
+                "As seen by this console, once a second, first " (span(first.from_ago)) " ago. "
                 "What began and ended between two looks is not in it, and nothing is known of the hatched times."
             }
             (picture(view))
@@ -51,20 +53,10 @@ struct Bar<'a> {
     goes_on: bool,
 }
 
-fn bars(view: &TimelineView) -> (Vec<Bar<'_>>, Vec<Bar<'_>>) {
-    let holds = view.holds.iter().map(|hold| Bar {
-        class: "hold",
-        who: &hold.who,
-        span: hold.span,
-        goes_on: hold.goes_on,
-    });
-    let waits = view.waits.iter().map(|wait| Bar {
-        class: "wait",
-        who: &wait.who,
-        span: wait.span,
-        goes_on: wait.goes_on,
-    });
-    (holds.collect(), waits.collect())
+impl<'a> Bar<'a> {
+    fn of(class: &'static str, WaitView { who, span, goes_on, .. }: &'a WaitView) -> Self {
+        Self { class, who, span: *span, goes_on: *goes_on }
+    }
 }
 
 /// Puts each bar in the first row that is free for it. Returns the rows, and the number of bars that found none.
@@ -73,7 +65,7 @@ fn rows<'a, 'b>(bars: &'b [Bar<'a>]) -> (Vec<Vec<&'b Bar<'a>>>, usize) {
     // The latest first: they are what somebody looks for.
     for bar in bars.iter().rev() {
         let is_free =
-            |row: &Vec<&Bar>| row.last().is_none_or(|last| last.span.from_ms_ago <= bar.span.until_ms_ago);
+            |row: &Vec<&Bar>| row.last().is_none_or(|last| last.span.from_ago <= bar.span.until_ago);
         match rows.iter().position(is_free) {
             Some(at) => rows[at].push(bar),
             None if rows.len() < ROWS => rows.push(vec![bar]),
@@ -84,10 +76,11 @@ fn rows<'a, 'b>(bars: &'b [Bar<'a>]) -> (Vec<Vec<&'b Bar<'a>>>, usize) {
 }
 
 fn picture(view: &TimelineView) -> Markup {
-    let (holds, waits) = bars(view);
+    let holds: Vec<_> = view.holds.iter().map(|hold| Bar::of("hold", &hold.stay)).collect();
+    let waits: Vec<_> = view.waits.iter().map(|wait| Bar::of("wait", wait)).collect();
     let ((held, more_holds), (waited, more_waits)) = (rows(&holds), rows(&waits));
     let spans = view.looked.iter().chain(holds.iter().chain(&waits).map(|bar| &bar.span));
-    let length = spans.map(|span| span.from_ms_ago).max().unwrap_or_default().clamp(SHORTEST, LONGEST);
+    let length = spans.map(|span| span.from_ago).max().unwrap_or_default().clamp(SHORTEST, LONGEST);
     let gaps = gaps(view, length);
     let height = TOP + ROW * (held.len() + waited.len()).max(1) + ROW;
     let label = format!(
@@ -105,7 +98,7 @@ fn picture(view: &TimelineView) -> Markup {
                     }
                 }
                 @for gap in &gaps {
-                    rect x=(place(gap.from_ms_ago, length)) y=(TOP) width=(width(gap, length))
+                    rect x=(place(gap.from_ago, length)) y=(TOP) width=(width(gap, length))
                         height=(height - TOP - ROW) fill="url(#hatch)" { title { "nobody looked" } }
                 }
                 (axis(length, height))
@@ -121,25 +114,25 @@ fn picture(view: &TimelineView) -> Markup {
 }
 
 /// Returns the spans within the picture in which nobody looked.
-fn gaps(view: &TimelineView, length: u64) -> Vec<SpanView> {
-    let ends = view.looked.iter().map(|looked| looked.until_ms_ago);
-    let begins = view.looked.iter().map(|looked| looked.from_ms_ago);
+fn gaps(view: &TimelineView, length: Duration) -> Vec<SpanView> {
+    let ends = view.looked.iter().map(|looked| looked.until_ago);
+    let begins = view.looked.iter().map(|looked| looked.from_ago);
     // Before the first look, between each two, and behind the last one if no other followed.
-    let now = (!view.goes_on).then_some(0);
+    let now = (!view.goes_on).then_some(Duration::ZERO);
     let between = [length].into_iter().chain(ends).zip(begins.chain(now));
-    let gaps = between.map(|(from_ms_ago, until_ms_ago)| SpanView { from_ms_ago, until_ms_ago });
-    gaps.filter(|gap| gap.from_ms_ago > gap.until_ms_ago).collect()
+    let gaps = between.map(|(from_ago, until_ago)| SpanView { from_ago, until_ago });
+    gaps.filter(|gap| gap.from_ago > gap.until_ago).collect()
 }
 
-fn drawn(bar: &Bar<'_>, y: usize, length: u64) -> Markup {
+fn drawn(bar: &Bar<'_>, y: usize, length: Duration) -> Markup {
     let Bar { class, who, span: seen, goes_on } = bar;
     let verb = if *class == "hold" { "held" } else { "waited" };
     let until =
-        if *goes_on { "until now".to_owned() } else { format!("last seen {} ago", span(seen.until_ms_ago)) };
-    let x = place(seen.from_ms_ago, length);
+        if *goes_on { "until now".to_owned() } else { format!("last seen {} ago", span(seen.until_ago)) };
+    let x = place(seen.from_ago, length);
     html! {
         g class=(class) {
-            title { (who) " " (verb) " from " (span(seen.from_ms_ago)) " ago, " (until) }
+            title { (who) " " (verb) " from " (span(seen.from_ago)) " ago, " (until) }
             rect x=(x) y=(y) width=(width(seen, length)) height=(BAR) rx="2" {}
             // A svg of its own cuts the text off where the bar ends.
             svg x=(x) y=(y) width=(width(seen, length)) height=(BAR) { text x="4" y="13" { (who) } }
@@ -147,7 +140,7 @@ fn drawn(bar: &Bar<'_>, y: usize, length: u64) -> Markup {
     }
 }
 
-fn axis(length: u64, height: usize) -> Markup {
+fn axis(length: Duration, height: usize) -> Markup {
     html! {
         g.axis {
             @for at in 0..=TICKS {
@@ -163,35 +156,29 @@ fn axis(length: u64, height: usize) -> Markup {
 }
 
 /// Returns the place of a moment on the axis.
-fn place(ago: u64, length: u64) -> String {
+fn place(ago: Duration, length: Duration) -> String {
     let ago = ago.min(length);
-    format!("{:.2}%", 100.0 * (length - ago) as f64 / length as f64)
+    format!("{:.2}%", 100.0 * (length - ago).div_duration_f64(length))
 }
 
-fn width(seen: &SpanView, length: u64) -> String {
-    let span = seen.from_ms_ago.min(length).saturating_sub(seen.until_ms_ago);
+fn width(seen: &SpanView, length: Duration) -> String {
+    let span = seen.from_ago.min(length).saturating_sub(seen.until_ago);
     // What was seen once is seen in the picture too.
-    format!("{:.2}%", (100.0 * span as f64 / length as f64).max(0.3))
+    format!("{:.2}%", (100.0 * span.div_duration_f64(length)).max(0.3))
 }
 
 fn as_table(view: &TimelineView) -> Markup {
-    let line = |what: &str,
-                who: &str,
-                token: &str,
-                mode: &str,
-                fence: Option<u64>,
-                seen: &SpanView,
-                goes_on: bool| {
+    let line = |what: &str, fence: Option<u64>, stay: &WaitView| {
         let fence = fence.map(|fence| fence.to_string());
         html! {
             tr {
-                th scope="row" { (who) }
+                th scope="row" { (stay.who) }
                 td { (what) }
-                td { (mode) }
-                td { code { (token) } }
+                td { (stay.mode.as_str()) }
+                td { code { (stay.token) } }
                 td.number { (given(fence.as_deref())) }
-                td.number { (span(seen.from_ms_ago)) " ago" }
-                td.number { @if goes_on { "goes on" } @else { (span(seen.until_ms_ago)) " ago" } }
+                td.number { (span(stay.span.from_ago)) " ago" }
+                td.number { @if stay.goes_on { "goes on" } @else { (span(stay.span.until_ago)) " ago" } }
             }
         }
     };
@@ -200,8 +187,8 @@ fn as_table(view: &TimelineView) -> Markup {
         "Holds and waits that were seen, the latest first",
         columns,
         &html! {
-            @for it in view.holds.iter().rev() { (line("held", &it.who, &it.token, it.mode, it.fence, &it.span, it.goes_on)) }
-            @for it in view.waits.iter().rev() { (line("waited", &it.who, &it.token, it.mode, None, &it.span, it.goes_on)) }
+            @for hold in view.holds.iter().rev() { (line("held", hold.fence, &hold.stay)) }
+            @for wait in view.waits.iter().rev() { (line("waited", None, wait)) }
         },
     )
 }
@@ -210,8 +197,16 @@ fn as_table(view: &TimelineView) -> Markup {
 mod tests {
     use super::*;
 
-    fn bar(from_ms_ago: u64, until_ms_ago: u64) -> Bar<'static> {
-        Bar { class: "hold", who: "w", span: SpanView { from_ms_ago, until_ms_ago }, goes_on: false }
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    const fn seen(from: u64, until: u64) -> SpanView {
+        SpanView { from_ago: s(from), until_ago: s(until) }
+    }
+
+    fn bar(from: u64, until: u64) -> Bar<'static> {
+        Bar { class: "hold", who: "w", span: seen(from, until), goes_on: false }
     }
 
     #[test]
@@ -219,7 +214,7 @@ mod tests {
         let bars = [bar(9, 6), bar(7, 3), bar(5, 2), bar(2, 0)];
         let (rows, without) = rows(&bars);
         let rows: Vec<Vec<_>> =
-            rows.iter().map(|row| row.iter().map(|bar| bar.span.from_ms_ago).collect()).collect();
+            rows.iter().map(|row| row.iter().map(|bar| bar.span.from_ago.as_secs()).collect()).collect();
         assert_eq!((rows, without), (vec![vec![2, 5, 9], vec![7]], 0));
         let many: Vec<_> = (0..ROWS + 3).map(|_| bar(5, 1)).collect();
         assert_eq!(super::rows(&many).1, 3);
@@ -227,26 +222,23 @@ mod tests {
 
     #[test]
     fn the_time_before_the_first_look_between_two_and_behind_the_last_is_a_gap() {
-        let looked = vec![
-            SpanView { from_ms_ago: 20_000, until_ms_ago: 15_000 },
-            SpanView { from_ms_ago: 5_000, until_ms_ago: 0 },
-        ];
+        let looked = vec![seen(20, 15), seen(5, 0)];
         let view = TimelineView { looked, goes_on: true, ..TimelineView::default() };
         let gaps = |view: &TimelineView| -> Vec<_> {
-            gaps(view, 30_000).iter().map(|gap| (gap.from_ms_ago, gap.until_ms_ago)).collect()
+            gaps(view, s(30)).iter().map(|gap| (gap.from_ago.as_secs(), gap.until_ago.as_secs())).collect()
         };
-        assert_eq!(gaps(&view), [(30_000, 20_000), (15_000, 5_000)]);
-        let looked = vec![SpanView { from_ms_ago: 20_000, until_ms_ago: 15_000 }];
+        assert_eq!(gaps(&view), [(30, 20), (15, 5)]);
+        let looked = vec![seen(20, 15)];
         let view = TimelineView { looked, ..TimelineView::default() };
-        assert_eq!(gaps(&view), [(30_000, 20_000), (15_000, 0)]);
+        assert_eq!(gaps(&view), [(30, 20), (15, 0)]);
     }
 
     #[test]
     fn a_moment_before_the_picture_is_at_its_beginning() {
         assert_eq!(
-            (place(90_000, 30_000), place(15_000, 30_000), place(0, 30_000)),
+            (place(s(90), s(30)), place(s(15), s(30)), place(s(0), s(30))),
             ("0.00%".into(), "50.00%".into(), "100.00%".into())
         );
-        assert_eq!(width(&SpanView { from_ms_ago: 90_000, until_ms_ago: 15_000 }, 30_000), "50.00%");
+        assert_eq!(width(&seen(90, 15), s(30)), "50.00%");
     }
 }

@@ -1,21 +1,19 @@
 //! `leasehold watch`: what happens to resources, told as it happens, by looking again and again.
 
-mod changes;
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     process::ExitCode,
     time::{Duration, Instant, SystemTime},
 };
 
-use leasehold::{Inspection, List, ResourceName, StoreError};
+use leasehold::{List, ResourceName, StoreError};
+use leasehold_console::{
+    observe::{Look, Observed, Occurrence, TOLD_APART, observe},
+    view::{ResourceView, stamp},
+};
 use serde::Serialize;
 
-use self::changes::{Change, Event, TOLD_APART, changes, found};
-use super::{
-    name::{self, Name, Prefix},
-    view::Resource,
-};
+use super::name::{self, Name, Prefix};
 use crate::{
     Failure,
     looking::{self, Locks},
@@ -61,7 +59,7 @@ struct Line<'a> {
     at: String,
     resource: &'a str,
     #[serde(flatten)]
-    change: &'a Change,
+    event: &'a Observed,
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
@@ -84,8 +82,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
 struct Watch<'a> {
     options: &'a Options,
     locks: Locks,
-    /// Each resource as it was seen last, and when the question for it was sent.
-    seen: BTreeMap<ResourceName, (Resource, Instant)>,
+    began: Instant,
+    /// The last look at each resource.
+    seen: BTreeMap<ResourceName, Look>,
     /// Resources whose records are foreign or newer, each of which is told once.
     unreadable: BTreeSet<ResourceName>,
     walks: Pace,
@@ -102,6 +101,7 @@ impl<'a> Watch<'a> {
         Self {
             options,
             locks,
+            began: Instant::now(),
             seen: BTreeMap::new(),
             unreadable: BTreeSet::new(),
             walks: Pace::new(options.every),
@@ -143,13 +143,13 @@ impl<'a> Watch<'a> {
         let mut names = named.clone();
         names.extend(self.seen.keys().cloned());
         names.extend(self.found_by_prefix().await?);
-        let sent = Instant::now();
+        let asked = self.began.elapsed();
         for (name, answer) in
             looking::inspect_each(&self.locks, names.into_iter().collect(), TOLD_APART).await?
         {
             let is_named = named.contains(&name);
             match answer {
-                Ok(inspection) => self.saw(name, inspection, sent, is_named)?,
+                Ok(view) => self.saw(name, view, asked, is_named)?,
                 Err(failure) if is_named => return Err(failure),
                 // Others below the prefix are watched all the same.
                 Err(failure) => {
@@ -167,25 +167,20 @@ impl<'a> Watch<'a> {
     fn saw(
         &mut self,
         name: ResourceName,
-        inspection: Inspection,
-        sent: Instant,
+        view: ResourceView,
+        asked: Duration,
         is_named: bool,
     ) -> Result<(), Failure> {
         self.unreadable.remove(&name);
-        let mut now = Resource::of(&name, inspection);
-        let told = match self.seen.get(&name) {
-            Some((before, at)) => changes(before, &now, at.elapsed()),
-            None if self.is_first => found(&now),
-            None => changes(&Resource::default(), &now, Duration::ZERO),
-        };
-        told.iter().try_for_each(|change| self.tell(&now.resource, change))?;
-        if let Some((before, _)) = self.seen.get(&name) {
-            now.remember(before);
-        }
-        if now.is_free() && !is_named && self.has_walked {
+        let mut now = Look::new(view, asked, self.began.elapsed());
+        // One that is found later was free before.
+        let free = Look::default();
+        let before = self.seen.get(&name).or((!self.is_first).then_some(&free));
+        observe(before, &mut now).iter().try_for_each(|event| self.tell(&now.seen.resource, event))?;
+        if now.seen.is_free() && !is_named && self.has_walked {
             self.seen.remove(&name);
         } else {
-            self.seen.insert(name, (now, sent));
+            self.seen.insert(name, now);
         }
         Ok(())
     }
@@ -233,43 +228,36 @@ impl<'a> Watch<'a> {
         Ok(names)
     }
 
-    fn tell(&self, resource: &str, change: &Change) -> Result<(), Failure> {
-        let at = print::stamp(SystemTime::now());
+    fn tell(&self, resource: &str, event: &Observed) -> Result<(), Failure> {
+        let at = stamp(SystemTime::now());
         if self.options.json {
-            return print::json(&Line { kind: "event", at, resource, change });
+            return print::json(&Line { kind: "event", at, resource, event });
         }
-        print::line(&format!("{at}  {resource}  {}", sentence(change)))
+        print::line(&format!("{at}  {resource}  {}", sentence(event)))
     }
 }
 
 /// Returns an event in words.
-fn sentence(change: &Change) -> String {
-    let event = match change.event {
-        Event::Free => "is free",
-        Event::Holding => "is held by",
-        Event::Acquired => "acquired by",
-        Event::HandedOver => "handed over to",
-        Event::ReEntered => "entered again by",
-        Event::Released => "no longer held by",
-        Event::Expired => "expired for",
-        Event::Ended => "no longer held, released or expired, by",
-        Event::Interrupted => "may have been held by others in between, and is again by",
-        Event::Closed => "kept closed by",
-        Event::Opened => "opened, which was kept closed by",
-        Event::Waiting => "is waited for by",
-        Event::Left => "is not waited for any more by",
-        Event::Queue => return format!("has {} waiters", change.waiting),
+fn sentence(event: &Observed) -> String {
+    let words = match event.event {
+        Occurrence::Free => "is free",
+        Occurrence::Holding => "is held by",
+        Occurrence::Acquired => "acquired by",
+        Occurrence::HandedOver => "handed over to",
+        Occurrence::ReEntered => "entered again by",
+        Occurrence::Released => "no longer held by",
+        Occurrence::Expired => "expired for",
+        Occurrence::Ended => "no longer held, released or expired, by",
+        Occurrence::Interrupted => "may have been held by others in between, and is again by",
+        Occurrence::Closed => "kept closed by",
+        Occurrence::Opened => "opened, which was kept closed by",
+        Occurrence::Waiting => "is waited for by",
+        Occurrence::Left => "is not waited for any more by",
+        Occurrence::Queue => return format!("has {} waiters", event.waiting),
     };
-    match (&change.holder, &change.waiter) {
-        (Some(holder), _) => {
-            let fence = holder.fence.map_or_else(String::new, |fence| format!(", fence {fence}"));
-            let (mode, left) = (holder.who.mode(), print::span(holder.left));
-            format!("{event} {}: {mode}{fence}, {left} left", holder.who.described())
-        }
-        (None, Some(waiter)) => {
-            let (who, mode) = (waiter.who.described(), waiter.who.mode());
-            format!("{event} {who}: {mode}, position {}", waiter.position)
-        }
-        (None, None) => event.to_owned(),
+    match (&event.holder, &event.waiter) {
+        (Some(holder), _) => format!("{words} {holder}"),
+        (None, Some(waiter)) => format!("{words} {waiter}"),
+        (None, None) => words.to_owned(),
     }
 }

@@ -1,11 +1,14 @@
 //! The resources that were of interest lately, in bounded memory.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use leasehold::ResourceName;
 use tokio::time::Instant;
 
-use super::{INTEREST, RESOURCES};
+/// The time for which a resource is looked at after nobody waits for it any more, and after somebody looked at it.
+const INTEREST: Duration = Duration::from_secs(60);
+/// The largest number of contended resources in one look, and of others that are of interest.
+pub(super) const RESOURCES: usize = 100;
 
 /// Resources, each with when it was of interest last.
 #[derive(Default)]
@@ -38,8 +41,6 @@ impl Latest {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test(start_paused = true)]
