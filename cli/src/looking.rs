@@ -5,8 +5,8 @@ use std::{future::pending, io, os::fd::AsFd, sync::Arc, thread};
 use actix::{Addr, MailboxError};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use leasehold::{
-    ForceReleaseError, Inspect, InspectError, Inspection, List, Listing, LockManager, ReleaseError,
-    ResourceName, RevokeError, StoreError,
+    Inspect, InspectError, Inspection, List, Listing, LockManager, ReleaseError, ResourceName, RevokeError,
+    StoreError,
 };
 use nix::{
     errno::Errno,
@@ -148,15 +148,6 @@ fn query(error: InspectError) -> Failure {
     match error {
         InspectError::Invalid(invalid) => invalid.into(),
         InspectError::Store(error) => error.into(),
-        error => error.into(),
-    }
-}
-
-/// As for a question.
-pub(crate) fn forced(error: ForceReleaseError) -> Failure {
-    match error {
-        ForceReleaseError::Invalid(invalid) => invalid.into(),
-        ForceReleaseError::Store(error) => error.into(),
         error => error.into(),
     }
 }

@@ -13,10 +13,7 @@ use crate::{
     env::RuntimeClock,
     lease::Lease,
     manager::LockManager,
-    request::{
-        Acquire, AcquireError, SetBackoff, SetTuning, Settings, Shutdown, TunerSettings, Tuning,
-        tuning::Sample,
-    },
+    request::{Acquire, AcquireError, SetTuning, Settings, Shutdown, TunerSettings, Tuning, tuning::Sample},
     store::MemoryStore,
     tuner::{Figure, StopTuner, Tuner, TunerEvent, TunerRule},
 };
@@ -201,17 +198,6 @@ fn requests_that_say_how_long_they_wait_say_nothing_about_the_wait_of_the_settin
         let sampled = locks.send(Sample(None)).await.unwrap().unwrap();
         // Who got the first lease waited by default, too.
         assert_eq!((sampled.granted, sampled.timed_out), (1, 300));
-    });
-}
-
-#[test]
-fn pauses_that_are_wrong_already_do_not_keep_other_settings_from_changing() {
-    in_virtual_time(async |locks| {
-        let wrong = Backoff { multiplier: f64::NAN, ..Backoff::DEFAULT };
-        locks.send(SetBackoff(wrong)).await.unwrap();
-        let set = SetTuning { max_waiters: Some(4), ..Default::default() };
-        locks.send(set).await.unwrap().unwrap();
-        assert_eq!(tuning(&locks).await.max_waiters, 4);
     });
 }
 
