@@ -32,7 +32,7 @@
 //! | many readers, one writer | [`ReadLock`], [`WriteLock`] |
 //! | at most so many at a time; the same owner again | `permits` and `owner` of [`Acquire`] |
 //! | several resources, all or none | [`AcquireAll`] |
-//! | a lock back from whoever holds it | [`Revoke`], [`ForceRelease`] |
+//! | a lock back from whoever holds it | [`Revoke`] |
 //! | to know who holds what | [`Inspect`], [`List`], [`Leases`], [`Stats`] |
 //! | one actor in the whole fleet, or to be told who leads | [`election`] |
 //! | ticks, each at most once in the fleet | [`schedule`] |
@@ -97,10 +97,10 @@ pub use self::{
     },
     manager::{LockManager, LockManagerBuilder},
     request::{
-        Acquire, AcquireAll, AcquireError, Drained, ForceRelease, ForceReleaseError, Inspect, InspectError,
-        IsHeld, LeaseSettings, Leases, LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready,
-        Request, Revoke, RevokeError, Revoked, SHORTEST_TTL, SetBackoff, SetTuning, Settings, Shutdown,
-        StartError, Stats, SupervisionSettings, Tuning, WaitSettings, WriteLock,
+        Acquire, AcquireAll, AcquireError, Drained, Inspect, InspectError, IsHeld, LeaseSettings, Leases,
+        LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready, Request, Revoke, RevokeError,
+        Revoked, SHORTEST_TTL, SetTuning, Settings, Shutdown, StartError, Stats, SupervisionSettings, Tuning,
+        WaitSettings, WriteLock,
     },
     statistics::{Distribution, Statistics, Summary},
     store::{

@@ -5,8 +5,7 @@ use std::{future::pending, io, os::fd::AsFd, sync::Arc, thread};
 use actix::{Addr, MailboxError};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use leasehold::{
-    ForceReleaseError, Inspect, InspectError, List, Listing, LockManager, ReleaseError, ResourceName,
-    RevokeError, StoreError,
+    Inspect, InspectError, List, Listing, LockManager, ReleaseError, ResourceName, RevokeError, StoreError,
 };
 use leasehold_console::view::ResourceView;
 use nix::{
@@ -150,15 +149,6 @@ fn query(error: InspectError) -> Failure {
     match error {
         InspectError::Invalid(invalid) => invalid.into(),
         InspectError::Store(error) => error.into(),
-        error => error.into(),
-    }
-}
-
-/// As for a question.
-pub(crate) fn forced(error: ForceReleaseError) -> Failure {
-    match error {
-        ForceReleaseError::Invalid(invalid) => invalid.into(),
-        ForceReleaseError::Store(error) => error.into(),
         error => error.into(),
     }
 }

@@ -45,7 +45,7 @@ pub enum LossReason {
     ShutDown,
     /// Somebody else released it: by its token, or because the actor that it is bound to died.
     Released,
-    /// Somebody took it away: by `ForceRelease`, or by `Revoke` when the grace was over. Told as soon as the store says so.
+    /// Somebody took it away: by `Revoke`, when the grace was over. Told as soon as the store says so.
     /// Another token may already hold the resource.
     Forced,
 }

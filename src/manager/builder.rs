@@ -84,7 +84,7 @@ impl LockManagerBuilder {
     /// Sets the pauses between attempts by a function, for requests that have none of their own. It has the arguments and the
     /// bounds of [`Request::backoff_by`](crate::Request::backoff_by), and does not change how long a request waits. As with
     /// the built-in pauses, a waiter that is notified of its turn attempts now and then only, and one that stands behind
-    /// another of the same manager not at all. [`SetBackoff`](crate::SetBackoff) takes its place for good. Default: the
+    /// another of the same manager not at all. [`SetTuning`](crate::SetTuning) with other pauses takes its place for good. Default: the
     /// [`Backoff`](crate::Backoff) of the settings.
     pub fn backoff_by(
         mut self,
@@ -96,7 +96,7 @@ impl LockManagerBuilder {
 
     /// Opens no connection for notifications: for a manager that asks about locks and takes none, as an operator's tool does.
     /// One that acquires works all the same, but its waiters attempt as often as their backoff says, and its holders learn of
-    /// a [`Revoke`](crate::Revoke) or [`ForceRelease`](crate::ForceRelease) of others at their next renewal.
+    /// a [`Revoke`](crate::Revoke) of others at their next renewal.
     pub const fn without_notifications(mut self) -> Self {
         self.listens = false;
         self

@@ -7,6 +7,7 @@ mod builder;
 mod dispatch;
 mod fairness;
 mod happening;
+mod messages;
 mod monitor;
 mod outage;
 mod own_leases;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use actix::{Handler, MessageResult};
+use actix::MessageResult;
 
 use crate::{
     core::Moment,
@@ -11,16 +11,11 @@ use crate::{
     request::{Leases, OwnLease, OwnLeases, OwnWaiter, queries::check_limit},
 };
 
-impl Handler<Leases> for LockManager {
-    type Result = MessageResult<Leases>;
-
-    fn handle(&mut self, Leases { limit }: Leases, ctx: &mut Self::Context) -> MessageResult<Leases> {
-        self.count_message(ctx);
+impl LockManager {
+    pub(super) fn leases(&mut self, Leases { limit }: Leases) -> MessageResult<Leases> {
         MessageResult(check_limit(limit).map(|limit| self.own_leases(limit)).map_err(Into::into))
     }
-}
 
-impl LockManager {
     fn own_leases(&self, limit: usize) -> OwnLeases {
         let now = self.clock.now();
         let mut held = self.records.leases();

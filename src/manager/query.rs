@@ -1,143 +1,77 @@
-//! Queries about locks, the manager's counters, and changes while it runs.
+//! Queries about locks and about the manager's counters.
 
-use std::{rc::Rc, sync::Arc, time::Duration};
-
-use actix::{Handler, MessageResult};
-use tokio::{sync::oneshot, time::timeout};
+use actix::MessageResult;
 
 #[cfg(feature = "actix-web")]
 use crate::request::queries::IsLocal;
 use crate::{
     core::ResourceName,
-    manager::{LockManager, dispatch::ask::ask, happening::Happening},
+    manager::{LockManager, dispatch::ask::Calls, seats::Seats},
     request::{
-        ForceRelease, ForceReleaseError, Inspect, InspectError, IsHeld, List, SetBackoff, Stats,
+        Inspect, InspectError, IsHeld, List, Stats,
         queries::{UseRegister, check_limit},
     },
     runtime::responder::DeferredReply,
-    statistics::Statistics,
     store::{Hold, Inspection, Listing, Register, StoreError},
 };
 
-/// The longest time that the answer to a forced release waits until the waiters of this manager were seen to.
-const HANDLED_WITHIN: Duration = Duration::from_secs(1);
+/// The answer to a query, which comes later.
+type Answer<T> = DeferredReply<Result<T, InspectError>>;
 
-impl Handler<Inspect> for LockManager {
-    type Result = DeferredReply<Result<Inspection, InspectError>>;
-
-    fn handle(&mut self, inspect: Inspect, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
-        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        let busy = |pending| InspectError::Busy { pending };
-        self.answer_seated(&self.seats.questions, true, busy, async move {
-            let resource = ResourceName::new(inspect.resource)?;
-            let limit = check_limit(inspect.limit)?;
-            let answer = ask("inspect", || store.inspect(&resource, limit)).await;
-            Ok(outage.seen("inspect", answer)?)
+impl LockManager {
+    pub(super) fn inspect(&mut self, Inspect { resource, limit }: Inspect) -> Answer<Inspection> {
+        self.query(&self.seats.questions, async move |calls| {
+            let (resource, limit) = (ResourceName::new(resource)?, check_limit(limit)?);
+            Ok(calls.ask("inspect", |store| store.inspect(&resource, limit)).await?)
         })
     }
-}
 
-impl Handler<IsHeld> for LockManager {
-    type Result = DeferredReply<Result<bool, InspectError>>;
-
-    fn handle(&mut self, question: IsHeld, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
-        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        let busy = |pending| InspectError::Busy { pending };
-        self.answer_seated(&self.seats.questions, true, busy, async move {
-            let resource = ResourceName::new(question.resource)?;
-            let hold = Hold { resource, token: question.token, owner: None };
-            let answer = ask("is_held", || store.is_held(&hold)).await;
-            Ok(outage.seen("is_held", answer)?)
+    pub(super) fn is_held(&mut self, IsHeld { resource, token }: IsHeld) -> Answer<bool> {
+        self.query(&self.seats.questions, async move |calls| {
+            let hold = Hold { resource: ResourceName::new(resource)?, token, owner: None };
+            Ok(calls.ask("is_held", |store| store.is_held(&hold)).await?)
         })
     }
-}
 
-impl Handler<List> for LockManager {
-    type Result = DeferredReply<Result<Listing, InspectError>>;
-
-    fn handle(&mut self, list: List, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
-        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        let busy = |pending| InspectError::Busy { pending };
-        self.answer_seated(&self.seats.walks, true, busy, async move {
-            check_limit(list.walk.limit)?;
-            let answer = ask("list", || store.list(&list.walk)).await;
-            Ok(outage.seen("list", answer)?)
+    pub(super) fn list(&mut self, List { walk }: List) -> Answer<Listing> {
+        self.query(&self.seats.walks, async move |calls| {
+            check_limit(walk.limit)?;
+            Ok(calls.ask("list", |store| store.list(&walk)).await?)
         })
     }
-}
 
-impl Handler<ForceRelease> for LockManager {
-    type Result = DeferredReply<Result<u64, ForceReleaseError>>;
-
-    fn handle(&mut self, force: ForceRelease, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
-        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        let (happenings, in_flight) = (self.happenings.clone(), self.shutdown.in_flight());
-        let busy = |pending| ForceReleaseError::Busy { pending };
-        self.answer_seated(&self.seats.questions, false, busy, async move {
-            // A shutdown waits for the answer.
-            let _in_flight = in_flight;
-            let resource = ResourceName::new(force.resource)?;
-            let answer = ask("force_release", || store.force_release(&resource)).await;
-            let dropped = outage.seen("force_release", answer)?;
-            tracing::info!(%resource, dropped, "released by force");
-            let (handled, done) = oneshot::channel();
-            happenings.push(Happening::Opened(resource, handled));
-            drop(happenings);
-            // A manager that panicked over it, or that has stopped, handles it no more. What was taken is taken all the same.
-            let _ = timeout(HANDLED_WITHIN, done).await;
-            Ok(dropped)
-        })
+    /// Answers a query when there is a seat for it, if its caller still waits.
+    fn query<T: 'static>(
+        &self,
+        seats: &Seats,
+        query: impl AsyncFnOnce(Calls) -> Result<T, InspectError> + 'static,
+    ) -> Answer<T> {
+        let (calls, busy) = (self.calls(), |pending| InspectError::Busy { pending });
+        self.answer_seated(seats, true, busy, async move { query(calls).await })
     }
-}
 
-impl Handler<UseRegister> for LockManager {
-    type Result = DeferredReply<Result<Register, StoreError>>;
-
-    fn handle(&mut self, UseRegister { name, write }: UseRegister, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
-        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
+    pub(super) fn use_register(
+        &mut self,
+        UseRegister { name, write }: UseRegister,
+    ) -> DeferredReply<Result<Register, StoreError>> {
+        let calls = self.calls();
         let busy = |pending| StoreError::unavailable(format!("{pending} calls have no answer yet"));
         self.answer_seated(&self.seats.questions, false, busy, async move {
-            let answer = ask("register", || store.register(&name, write.as_ref())).await;
-            outage.seen("register", answer)
+            calls.ask("register", |store| store.register(&name, write.as_ref())).await
         })
     }
-}
 
-#[cfg(feature = "actix-web")]
-impl Handler<IsLocal> for LockManager {
-    type Result = bool;
-
-    fn handle(&mut self, _: IsLocal, _: &mut Self::Context) -> bool {
+    #[cfg(feature = "actix-web")]
+    pub(super) fn is_local(&mut self, _: IsLocal) -> bool {
         self.store.is_local()
     }
-}
 
-impl Handler<Stats> for LockManager {
-    type Result = MessageResult<Stats>;
-
-    fn handle(&mut self, _: Stats, ctx: &mut Self::Context) -> MessageResult<Stats> {
-        self.count_message(ctx);
-        let snapshot: Statistics = self.stats.snapshot();
-        MessageResult(snapshot)
+    pub(super) fn statistics(&mut self, _: Stats) -> MessageResult<Stats> {
+        MessageResult(self.stats.snapshot())
     }
-}
 
-impl Handler<SetBackoff> for LockManager {
-    type Result = MessageResult<SetBackoff>;
-
-    fn handle(
-        &mut self,
-        SetBackoff(backoff): SetBackoff,
-        _: &mut Self::Context,
-    ) -> MessageResult<SetBackoff> {
-        self.own_pauses = None;
-        let assumed = &mut Arc::make_mut(&mut self.settings).backoff;
-        tracing::info!(from = ?assumed, to = ?backoff, "other pauses between attempts");
-        MessageResult(std::mem::replace(assumed, backoff))
+    /// Returns the way to the store for calls outside of batches.
+    pub(super) fn calls(&self) -> Calls {
+        Calls { store: self.store.clone(), outage: self.outage.clone() }
     }
 }

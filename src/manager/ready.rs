@@ -1,8 +1,8 @@
 //! The readiness of a manager: the answer to a health check, which asks the store only if nobody else does.
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use actix::{Handler, ResponseFuture};
+use actix::ResponseFuture;
 use futures_util::{
     FutureExt,
     future::{LocalBoxFuture, Shared},
@@ -11,9 +11,9 @@ use tokio::time::timeout;
 
 use crate::{
     core::ResourceName,
-    manager::{LockManager, dispatch::ask::ask},
+    manager::LockManager,
     request::{AcquireError, Ready},
-    store::{Hold, StoreError},
+    store::{Hold, Store, StoreError},
 };
 
 /// The time for which an answer of the store shows that it serves. When it came is known to a second.
@@ -29,11 +29,8 @@ const NAME: &str = "leasehold/ready";
 #[derive(Default)]
 pub(crate) struct Readiness(Option<Shared<LocalBoxFuture<'static, Result<(), AcquireError>>>>);
 
-impl Handler<Ready> for LockManager {
-    type Result = ResponseFuture<Result<(), AcquireError>>;
-
-    fn handle(&mut self, _: Ready, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
+impl LockManager {
+    pub(super) fn ready(&mut self, _: Ready) -> ResponseFuture<Result<(), AcquireError>> {
         let pending = self.unsettled();
         if self.shutdown.has_begun() {
             return Box::pin(async { Err(AcquireError::ShuttingDown) });
@@ -49,18 +46,17 @@ impl Handler<Ready> for LockManager {
         self.readiness.0 = Some(asking.clone());
         Box::pin(asking)
     }
-}
 
-impl LockManager {
     /// Asks the store about a resource, whatever the answer is.
     fn ask_if_it_serves(&self) -> Shared<LocalBoxFuture<'static, Result<(), AcquireError>>> {
-        let (store, outage) = (Arc::clone(&self.store), Rc::clone(&self.outage));
-        let token = self.random.token();
+        let (calls, token) = (self.calls(), self.random.token());
         let asking = async move {
             let hold = Hold { resource: ResourceName::new(NAME)?, token, owner: None };
-            let answer = timeout(ANSWER_WITHIN, ask("ready", || store.is_held(&hold))).await;
-            let answer = answer.unwrap_or_else(|_| Err(StoreError::timed_out(ANSWER_WITHIN)));
-            outage.seen("ready", answer)?;
+            let too_late = |_| Err(StoreError::timed_out(ANSWER_WITHIN));
+            let in_time = async |store: &dyn Store| {
+                timeout(ANSWER_WITHIN, store.is_held(&hold)).await.unwrap_or_else(too_late)
+            };
+            calls.ask("ready", |store| in_time(store).boxed()).await?;
             Ok::<_, AcquireError>(())
         };
         asking.boxed_local().shared()

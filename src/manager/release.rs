@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use actix::Handler;
-
 use crate::{
     core::{self, Acquisition, Event, LeaseStatus, LossReason, Moment, one_line},
     lease::{RecordKey, Release, ReleaseError, Released, shared::LeaseShared},
@@ -23,20 +21,15 @@ use crate::{
 /// The caller of a release.
 type Reply = Responder<Result<Released, ReleaseError>>;
 
-impl Handler<Release> for LockManager {
-    type Result = DeferredReply<Result<Released, ReleaseError>>;
-
-    fn handle(&mut self, release: Release, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
+impl LockManager {
+    pub(super) fn release_for(&mut self, release: Release) -> DeferredReply<Result<Released, ReleaseError>> {
         let (reply, deferred) = Responder::new();
         self.in_hand = Some(InHand::Message(release.clone()));
         self.release(release, reply);
         self.in_hand = None;
         deferred
     }
-}
 
-impl LockManager {
     pub(crate) fn release(&mut self, Release { resource, token, lease, .. }: Release, reply: Reply) {
         let resource = match resource {
             Ok(resource) => resource,

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeSet, rc::Rc, sync::Arc, time::Duration};
 
-use actix::{Handler, ResponseFuture};
+use actix::ResponseFuture;
 use tokio::{
-    sync::watch,
-    time::{Instant, sleep},
+    sync::{oneshot, watch},
+    time::{Instant, sleep, timeout},
 };
 
 use crate::{
@@ -13,14 +13,13 @@ use crate::{
     lease::{RecordKey, Release},
     manager::{
         LockManager,
-        dispatch::ask::{ask, ask_each},
+        dispatch::ask::{Calls, ask_each},
         happening::{Happening, Happenings},
-        outage::Outage,
         seats::Seats,
         shutdown::InFlight,
     },
     request::{Revoke, RevokeError, Revoked, revoke::ValidRevoke},
-    store::{Hold, HolderNotice, HoldersNotified, Notification, Released, Store, StoreError, ToHolders},
+    store::{Hold, HolderNotice, HoldersNotified, Notification, Released, StoreError, ToHolders},
 };
 
 /// The first pause after which holders are looked for again, and are told again if they have not finished: one of them may
@@ -33,12 +32,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The part of the grace that is the longest pause between two notices. Each goes to every manager.
 const PART_OF_GRACE: u32 = 8;
 
+/// The longest time that the answer to a revocation without grace waits until the waiters of this manager were seen to.
+const HANDLED_WITHIN: Duration = Duration::from_secs(1);
+
 /// One revocation, on its way. It survives the manager's panics.
 struct Revocation {
     id: Token,
     asked: ValidRevoke,
-    store: Arc<dyn Store>,
-    outage: Rc<Outage>,
+    calls: Calls,
     happenings: Happenings,
     seats: Seats,
     closing: watch::Receiver<bool>,
@@ -48,11 +49,8 @@ struct Revocation {
     _running: Rc<()>,
 }
 
-impl Handler<Revoke> for LockManager {
-    type Result = ResponseFuture<Result<Revoked, RevokeError>>;
-
-    fn handle(&mut self, revoke: Revoke, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
+impl LockManager {
+    pub(super) fn revoke(&mut self, revoke: Revoke) -> ResponseFuture<Result<Revoked, RevokeError>> {
         let running = Rc::strong_count(&self.revocations) - 1;
         let asked = match revoke.check(&self.settings.limits) {
             Ok(_) if self.shutdown.has_begun() => Err(RevokeError::ShuttingDown),
@@ -62,19 +60,19 @@ impl Handler<Revoke> for LockManager {
         let revocation = asked.map(|asked| Revocation {
             id: self.random.token(),
             asked,
-            store: Arc::clone(&self.store),
-            outage: Rc::clone(&self.outage),
+            calls: self.calls(),
             happenings: self.happenings.clone(),
             seats: self.seats.questions.clone(),
             closing: self.shutdown.closing(),
             _in_flight: self.shutdown.in_flight(),
             _running: Rc::clone(&self.revocations),
         });
-        Box::pin(async move { revocation?.run().await })
+        Box::pin(async move {
+            let revocation = revocation?;
+            if revocation.asked.grace.is_zero() { revocation.force().await } else { revocation.run().await }
+        })
     }
-}
 
-impl LockManager {
     /// Handles a notice to holders, of which any may be of this manager. It may come more than once.
     pub(crate) fn notice(&mut self, holders: &[Token], notice: &HolderNotice) {
         let named = || holders.iter().filter_map(|token| self.records.named(*token));
@@ -104,6 +102,21 @@ impl LockManager {
 }
 
 impl Revocation {
+    /// Takes it from all at once, by one command.
+    async fn force(self) -> Result<Revoked, RevokeError> {
+        let ValidRevoke { resource, reason, .. } = self.asked;
+        let asked = self.seats.ask();
+        let _seat = asked.seat().await;
+        let taken = self.calls.ask("force_release", |store| store.force_release(&resource)).await?;
+        tracing::info!(%resource, taken, %reason, "taken by force");
+        let (handled, done) = oneshot::channel();
+        self.happenings.push(Happening::Opened(resource, handled));
+        drop(self.happenings);
+        // A manager that panicked over it, or that has stopped, handles it no more. What was taken is taken all the same.
+        let _ = timeout(HANDLED_WITHIN, done).await;
+        Ok(Revoked { taken: usize::try_from(taken).unwrap_or(usize::MAX), ..Revoked::default() })
+    }
+
     async fn run(mut self) -> Result<Revoked, RevokeError> {
         let over = Instant::now() + self.asked.grace;
         let request = self.request(self.asked.grace);
@@ -170,10 +183,11 @@ impl Revocation {
         let releases: Vec<_> = holds.iter().map(|hold| (hold, Duration::ZERO)).collect();
         let asked = self.seats.ask();
         let seat = asked.seat().await;
-        let answers = ask_each("revoke", releases.len(), || self.store.release_each(&releases)).await;
+        let Calls { store, outage } = &self.calls;
+        let answers = ask_each("revoke", releases.len(), || store.release_each(&releases)).await;
         drop(seat);
         for (hold, answer) in holds.iter().zip(answers) {
-            match self.outage.seen("revoke", answer) {
+            match outage.seen("revoke", answer) {
                 // Told that it is over, it may have released it just before.
                 Ok(Released::NotHeld { .. }) if !is_known => unconfirmed += 1,
                 Ok(_) => taken += 1,
@@ -202,7 +216,7 @@ impl Revocation {
         let to = ToHolders { resource, among: among.map(<[Token]>::to_vec), notice };
         let asked = self.seats.ask();
         let seat = asked.seat().await;
-        let told = self.outage.seen("revoke", ask("revoke", || self.store.notify_holders(&to)).await)?;
+        let told = self.calls.ask("revoke", |store| store.notify_holders(&to)).await?;
         drop(seat);
         if let Some(notice) = to.notice {
             self.tell_here(told.holders.clone(), notice);

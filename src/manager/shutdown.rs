@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
-use actix::{ActorContext, ActorFutureExt, Context, Handler, ResponseActFuture, WrapFuture};
+use actix::{ActorContext, ActorFutureExt, ResponseActFuture, WrapFuture};
 use tokio::sync::watch;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
@@ -72,10 +72,8 @@ impl Draining {
 /// An operation in flight whose answer may still have to be handled: a release, an attempt, a reclaim.
 pub(crate) struct InFlight(#[expect(dead_code, reason = "it is there to be dropped")] TaskTrackerToken);
 
-impl Handler<Shutdown> for LockManager {
-    type Result = ResponseActFuture<Self, Drained>;
-
-    fn handle(&mut self, shutdown: Shutdown, _: &mut Context<Self>) -> Self::Result {
+impl LockManager {
+    pub(super) fn shut_down(&mut self, shutdown: Shutdown) -> ResponseActFuture<Self, Drained> {
         let is_first = !self.shutdown.begun.send_replace(true);
         self.shutdown.running += 1;
         self.dismiss_all(&AcquireError::ShuttingDown);

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use actix::{Handler, Message};
+use actix::Message;
 
 use crate::{
     core::{Mode, Moment, ResourceName},
@@ -85,27 +85,19 @@ impl TraceSink {
     }
 }
 
-impl Handler<BeginTrace> for LockManager {
-    type Result = ();
-
-    fn handle(&mut self, BeginTrace(sink): BeginTrace, _: &mut Self::Context) {
+impl LockManager {
+    pub(super) fn begin_trace(&mut self, BeginTrace(sink): BeginTrace) {
         self.trace.recording = Some(Recording { sink, begun: self.clock.now() });
     }
-}
 
-impl Handler<EndTrace> for LockManager {
-    type Result = ();
-
-    fn handle(&mut self, EndTrace(sink): EndTrace, _: &mut Self::Context) {
+    pub(super) fn end_trace(&mut self, EndTrace(sink): EndTrace) {
         let Some(Recording { sink: current, .. }) = &self.trace.recording else { return };
         if Arc::ptr_eq(&current.dropped, &sink.dropped) {
             self.trace_the_rest();
             self.trace.recording = None;
         }
     }
-}
 
-impl LockManager {
     /// Traces a request that ended without a lease.
     pub(crate) fn trace_ended(&self, record: RecordKey, end: RequestEnd, now: Moment) {
         let Some(recording) = &self.trace.recording else { return };

@@ -141,25 +141,6 @@ pub enum InspectError {
     Store(#[from] StoreError),
 }
 
-/// The reason why a resource was not released by force.
-#[derive(Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum ForceReleaseError {
-    /// The name is invalid. Nothing was sent.
-    #[error(transparent)]
-    Invalid(#[from] InvalidValue),
-    /// As many queries of this kind have no answer yet as `limits.max_pending` allows. Nothing was sent.
-    #[error("the lock manager is busy: {pending} queries have no answer yet; try again later")]
-    Busy {
-        /// The number of queries without an answer.
-        pending: usize,
-    },
-    /// The store gave no certain answer. The holders may have lost the resource or not. Look
-    /// ([`Inspect`](crate::Inspect)) before repeating it: that could take the resource from somebody who got it since.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// The reason why a lock manager does not start. Starting never needs the store.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
@@ -175,7 +156,7 @@ pub enum StartError {
     Arbiter(#[source] std::io::Error),
 }
 
-readable_debug!(AcquireError, InspectError, ForceReleaseError, StartError);
+readable_debug!(AcquireError, InspectError, StartError);
 
 #[cfg(test)]
 mod tests {

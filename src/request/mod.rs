@@ -13,9 +13,9 @@ pub(crate) mod validated;
 
 pub use self::{
     acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock},
-    errors::{AcquireError, ForceReleaseError, InspectError, StartError},
+    errors::{AcquireError, InspectError, StartError},
     own_leases::{Leases, OwnLease, OwnLeases, OwnWaiter},
-    queries::{Drained, ForceRelease, Inspect, IsHeld, List, Ready, SetBackoff, Shutdown, Stats},
+    queries::{Drained, Inspect, IsHeld, List, Ready, Shutdown, Stats},
     revoke::{Revoke, RevokeError, Revoked},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
     tuning::{SetTuning, Tuning},

@@ -5,8 +5,8 @@ use std::time::Duration;
 use actix::Message;
 
 use crate::{
-    core::{Backoff, InvalidValue, ResourceName, Token},
-    request::{AcquireError, ForceReleaseError, InspectError},
+    core::{InvalidValue, ResourceName, Token},
+    request::{AcquireError, InspectError},
     statistics::Statistics,
     store::{Inspection, Listing, Names, Register, RegisterWrite, StoreError, Walk},
 };
@@ -108,24 +108,6 @@ impl List {
     }
 }
 
-/// Takes a resource away from all its holders: an operator's last resort, where [`Revoke`](crate::Revoke) lets them finish.
-/// Holders of every manager are told at once, the first 1,000 of them; others, and those whose notifications do not arrive at
-/// the moment, learn of it at their next renewal, as with the plain layout of Redis. Until they know, two may believe that they
-/// hold it. The answer is the number of holders that it had.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<u64, ForceReleaseError>")]
-#[must_use = "a message does nothing until it is sent to a LockManager"]
-pub struct ForceRelease {
-    pub(crate) resource: Vec<u8>,
-}
-
-impl ForceRelease {
-    /// Takes away this resource.
-    pub fn new(resource: impl AsRef<[u8]>) -> Self {
-        Self { resource: resource.as_ref().to_vec() }
-    }
-}
-
 /// Reads or writes a register of the store: the way of a schedule to what it remembers.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Register, StoreError>")]
@@ -156,22 +138,6 @@ pub struct Stats;
 #[rtype(result = "Result<(), AcquireError>")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]
 pub struct Ready;
-
-/// Changes the manager's default pauses between attempts, for requests that come after it. The answer is the previous
-/// [`Backoff`].
-///
-/// It takes the place of a [function](crate::LockManagerBuilder::backoff_by) too, for good: the answer is then the `Backoff`
-/// of the settings, which was not in use, and nothing brings the function back.
-///
-/// It is meant for applications that adapt while running: longer pauses and fewer attempts when the server is loaded
-/// or [`Statistics`] show a falling success rate, the reverse when it is idle.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "Backoff")]
-#[must_use = "a message does nothing until it is sent to a LockManager"]
-pub struct SetBackoff(
-    /// The new default.
-    pub Backoff,
-);
 
 /// Shuts the manager down. New requests are refused, and pending ones are answered at once. Holders may finish
 /// until the deadline, and their leases are renewed as before. What is still held then is lost to its holder

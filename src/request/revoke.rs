@@ -41,6 +41,13 @@ const GRACE: Duration = Duration::from_secs(30);
 /// It is answered when none of them holds any more, at the latest shortly after the grace. It takes the full layout of a
 /// Redis store.
 ///
+/// # Without grace
+/// [`Revoke::at_once`], which is a grace of zero, is an operator's last resort: it takes the resource from all its holders by
+/// one command, also what keeps it closed after a loss or an early release, in any store. Nobody is asked to finish, so nobody
+/// is told the reason. Holders of every manager learn of the loss at once, the first 1,000 of them; others, and those whose
+/// notifications do not arrive at the moment, at their next renewal, as with the plain layout of Redis. Until they know, two
+/// may believe that they hold it.
+///
 /// # Cancel safety
 /// A revoke that the manager has begun to handle goes on if its sender goes. Before that, the message is dropped with the future
 /// of `send`. If its manager is shut down, or its process ends, before the grace is over, nothing is taken away by force.
@@ -59,13 +66,18 @@ impl Revoke {
         Self { resource: resource.as_ref().to_vec(), reason: "no reason given".to_owned(), grace: GRACE }
     }
 
+    /// Takes this resource away at once: without grace.
+    pub fn at_once(resource: impl AsRef<[u8]>) -> Self {
+        Self::new(resource).grace(Duration::ZERO)
+    }
+
     /// Sets the reason, which the holders are told and log: one line of 1 to 200 bytes. Default: "no reason given".
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
         self
     }
 
-    /// Sets the time that holders have to finish, at most `limits.max_wait`. Zero takes it away at once. Default: 30 s.
+    /// Sets the time that holders have to finish, at most `limits.max_wait`. Zero is [no grace](Self#without-grace). Default: 30 s.
     pub const fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
@@ -96,7 +108,7 @@ pub(crate) struct ValidRevoke {
 pub struct Revoked {
     /// Holders that were gone before the grace was over: released, or ended.
     pub finished: usize,
-    /// Holders that still held when the grace was over, and from which it was taken.
+    /// Holders that still held when the grace was over, and from which it was taken. Without grace, all that there were.
     pub taken: usize,
     /// Holders of which the store gave no certain answer when the grace was over. They may still hold. The library goes on
     /// releasing them.
@@ -114,7 +126,8 @@ pub enum RevokeError {
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
     /// The store did not say who holds the resource. Holders may have been told; nothing is taken away from them. It is safe
-    /// to repeat it.
+    /// to repeat it. Not so without grace: if the outcome is [unknown](crate::Certainty), the resource may have been taken.
+    /// Look ([`Inspect`](crate::Inspect)) before repeating that: it could take it from somebody who got it since.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// As many revokes run as `limits.max_pending` allows. Nothing was sent.

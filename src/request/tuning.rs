@@ -35,10 +35,24 @@ impl From<&Settings> for Tuning {
 /// Changes settings of a manager while it runs, for requests that come after it. What is `None` stays as it is. The answer is
 /// what they were before; with nothing but `None` it is a question.
 ///
-/// New pauses take the place of a [function](crate::LockManagerBuilder::backoff_by), as those of
-/// [`SetBackoff`](crate::SetBackoff) do. Every value has the bounds that it has in a [`Config`](crate::Config), and
-/// `max_waiters` may not be larger than in the settings of the manager. If one is refused, nothing is changed. The others are
-/// not checked.
+/// It is meant for applications that adapt while running: longer pauses and fewer attempts when the server is loaded or
+/// [`Statistics`](crate::Statistics) show a falling success rate, the reverse when it is idle.
+///
+/// New pauses take the place of a [function](crate::LockManagerBuilder::backoff_by), for good: the answer has the `Backoff` of
+/// the settings, which was not in use. Every value has the bounds that it has in a [`Config`](crate::Config), and
+/// `max_waiters` may not be larger than in the settings of the manager. If one is refused, nothing is changed.
+///
+/// ```
+/// # use leasehold::{Backoff, LockManager, MemoryStore, SetTuning};
+/// # #[actix::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
+/// let slower = SetTuning { backoff: Some(Backoff::SCHEDULED_JOB), ..SetTuning::default() };
+/// let before = locks.send(slower).await??;
+/// assert_eq!(before.backoff, Backoff::DEFAULT);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, Message)]
 #[rtype(result = "Result<Tuning, InvalidValue>")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]

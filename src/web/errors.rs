@@ -9,7 +9,7 @@ use crate::{
     core::InvalidValue,
     fenced::{FencedWriteError, OpenError, StaleFenceError},
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
-    request::{AcquireError, ForceReleaseError, InspectError, RevokeError},
+    request::{AcquireError, InspectError, RevokeError},
     store::{Certainty, StoreError},
     with_lock::WithLockError,
 };
@@ -107,22 +107,12 @@ impl AsProblem for InspectError {
     }
 }
 
-impl AsProblem for ForceReleaseError {
-    fn problem(&self) -> Problem {
-        match self {
-            Self::Invalid(invalid) => invalid.problem(),
-            Self::Busy { pending } => AcquireError::Busy { pending: *pending }.problem(),
-            // Repeating it could take the resource from somebody who got it since.
-            Self::Store(error) if error.certainty() == Certainty::Unknown => Problem::OUTCOME_UNKNOWN,
-            Self::Store(error) => error.problem(),
-        }
-    }
-}
-
 impl AsProblem for RevokeError {
     fn problem(&self) -> Problem {
         match self {
             Self::Invalid(invalid) => invalid.problem(),
+            // Repeating one without grace could take the resource from somebody who got it since.
+            Self::Store(error) if error.certainty() == Certainty::Unknown => Problem::OUTCOME_UNKNOWN,
             Self::Store(error) => error.problem(),
             Self::Busy { running } => AcquireError::Busy { pending: *running }.problem(),
             Self::ShuttingDown => AcquireError::ShuttingDown.problem(),
@@ -182,7 +172,6 @@ macro_rules! response_errors {
 
 response_errors!(
     AcquireError,
-    ForceReleaseError,
     InspectError,
     InvalidValue,
     LeaseLostError,

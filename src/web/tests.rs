@@ -14,7 +14,7 @@ use super::errors::AsProblem;
 use crate::{
     core::{InvalidValue, LossReason, Mode, Owner, ResourceName, Token},
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
-    request::{AcquireError, ForceReleaseError, InspectError},
+    request::{AcquireError, InspectError, RevokeError},
     store::{Holder, HolderState, StoreError},
     with_lock::WithLockError,
 };
@@ -137,7 +137,7 @@ fn a_store_that_does_not_serve_or_gives_no_answer_is_503() {
         &ReleaseError::from(unknown()),
         &RenewError::from(unavailable()),
         &InspectError::from(unknown()),
-        &ForceReleaseError::from(unavailable()),
+        &RevokeError::from(unavailable()),
     ];
     assert_all_tell(&errors, 503, "unavailable", Some(1));
 }
@@ -155,7 +155,7 @@ fn an_unknown_outcome_is_503_and_nobody_is_told_to_try_again() {
         &WithLockError::from(lost()),
         &ReleaseError::Lost { reason: LossReason::NotHeld },
         &RenewError::Lost { reason: LossReason::Expired },
-        &ForceReleaseError::from(unknown()),
+        &RevokeError::from(unknown()),
         &of_set([unavailable().into(), ReleaseError::Lost { reason: LossReason::Expired }]),
     ];
     assert_all_tell(&errors, 503, "outcome_unknown", None);
@@ -181,7 +181,7 @@ fn a_name_is_the_mistake_of_the_client_and_everything_else_of_the_program() {
         &invalid("ttl"),
         &AcquireError::from(invalid("wait")),
         &AcquireError::from(denied()),
-        &ForceReleaseError::from(denied()),
+        &RevokeError::from(denied()),
     ];
     assert_all_tell(&errors, 500, "internal", None);
 }

@@ -8,8 +8,8 @@ use std::{
 
 use actix::Addr;
 use leasehold::{
-    ForceRelease, InspectError, InvalidValue, List, LockManager, QuorumOptions, QuorumStore, Settings,
-    Shutdown, StoreError,
+    InspectError, InvalidValue, List, LockManager, QuorumOptions, QuorumStore, Revoke, Settings, Shutdown,
+    StoreError,
     schedule::{Misfire, Outcome, Schedule, Scheduler, Tick},
     store::QuorumNode,
 };
@@ -112,7 +112,7 @@ fn a_tick_runs_once_though_two_believe_that_they_lead() {
         sleep(millis(225)).await;
         // The first one learns of it at its next renewal, three seconds later.
         world.store.lose_notifications(true);
-        managers[1].send(ForceRelease::new("r")).await.unwrap().unwrap();
+        managers[1].send(Revoke::at_once("r")).await.unwrap().unwrap();
         sleep(millis(5_000)).await;
         let mut times = ran.times();
         times.dedup();

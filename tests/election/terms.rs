@@ -4,7 +4,7 @@ use std::{time::Duration, vec};
 
 use actix::Addr;
 use leasehold::{
-    Acquire, ForceRelease, LockManager, LossReason, ReadLock, Revoke, Settings, Shutdown,
+    Acquire, LockManager, LossReason, ReadLock, Revoke, Settings, Shutdown,
     election::{Campaign, Candidacy, Demotion, Election, Leader, Resign, Unwell},
 };
 use tokio::time::{Instant, sleep};
@@ -106,7 +106,7 @@ fn a_lost_lead_is_told_and_stood_for_again() {
     in_virtual_time(|| async {
         let world = World::new();
         let [leader] = candidates(&world).await;
-        leader.locks.send(ForceRelease::new("r")).await.unwrap().unwrap();
+        leader.locks.send(Revoke::at_once("r")).await.unwrap().unwrap();
         leader.heard.elected(2).await;
         let fences = leader.heard.fences();
         assert!(fences[0] < fences[1]);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use leasehold::{
-    Acquire, AcquireError, Backoff, ForceRelease, Inspect, InspectError, IsHeld, List, ReadLock, RedisStore,
-    Release, Request, Stats, Token, WriteLock,
+    Acquire, AcquireError, Backoff, Inspect, InspectError, IsHeld, List, ReadLock, RedisStore, Release,
+    Request, Revoke, Stats, Token, WriteLock,
 };
 use support::virtual_time::{World, in_virtual_time, millis, secs};
 
@@ -91,7 +91,7 @@ fn a_wrong_question_gets_an_exact_error_and_nothing_is_sent() {
         assert_eq!(invalid(locks.send(IsHeld::new("", TOKEN)).await.unwrap().map(drop)), empty);
         assert_eq!(invalid(locks.send(List::new("").limit(0)).await.unwrap().map(drop)), none);
         assert_eq!(invalid(locks.send(List::new("").limit(10_001)).await.unwrap().map(drop)), many);
-        assert_eq!(locks.send(ForceRelease::new("")).await.unwrap().unwrap_err().to_string(), empty);
+        assert_eq!(locks.send(Revoke::at_once("")).await.unwrap().unwrap_err().to_string(), empty);
         assert_eq!(locks.send(Release::new("", TOKEN)).await.unwrap().unwrap_err().to_string(), empty);
     });
 }

@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr};
 use leasehold::{
-    Acquire, AcquireError, ForceRelease, Inspect, LeaseChange, LockManager, ReadLock, Settings, Stats,
+    Acquire, AcquireError, Inspect, LeaseChange, LockManager, ReadLock, Revoke, Settings, Stats,
 };
 use support::{
     odd_store::odd_store,
@@ -191,7 +191,7 @@ fn those_behind_a_lease_that_is_taken_away_by_force_are_served_at_once() {
         let start = Instant::now();
         let waiters: Vec<_> = (0..3).map(|number| waiter(&locks, number, &served)).collect();
         assert_eq!(waiting(&locks).await, 0, "while the manager holds it, nobody has to stand");
-        assert_eq!(locks.send(ForceRelease::new("r")).await.unwrap().unwrap(), 1);
+        assert_eq!(locks.send(Revoke::at_once("r")).await.unwrap().unwrap().taken, 1);
         all(waiters).await;
         assert!(start.elapsed() < millis(100), "{:?}", start.elapsed());
         lease.release().await.unwrap_err();

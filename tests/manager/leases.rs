@@ -4,9 +4,8 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, ResponseFuture, WrapFuture};
 use leasehold::{
-    Acquire, AcquireError, Backoff, ForceRelease, Inspect, IsHeld, Lease, LeaseChange, LeaseStatus, List,
-    LossReason, ReadLock, Release, ReleaseError, Released, RenewError, SetBackoff, Stats, StoreError,
-    WriteLock,
+    Acquire, AcquireError, Backoff, Inspect, IsHeld, Lease, LeaseChange, LeaseStatus, List, LossReason,
+    ReadLock, Release, ReleaseError, Released, RenewError, Revoke, SetTuning, Stats, StoreError, WriteLock,
 };
 use support::virtual_time::{Listener, World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
@@ -353,7 +352,7 @@ fn a_lease_that_is_taken_away_by_force_is_told_at_once() {
         let listener = Listener::default();
         let events = listener.clone().start().recipient();
         let lease = locks.send(Acquire::new("r").ttl(secs(3)).events(events)).await.unwrap().unwrap();
-        assert_eq!(locks.send(ForceRelease::new("r")).await.unwrap().unwrap(), 1);
+        assert_eq!(locks.send(Revoke::at_once("r")).await.unwrap().unwrap().taken, 1);
         let began = Instant::now();
         assert_eq!((lease.lost().await, began.elapsed()), (LossReason::Forced, Duration::ZERO));
         let error = lease.release().await.unwrap_err();
@@ -372,7 +371,7 @@ fn a_loss_that_only_the_release_finds_is_told() {
         let events = listener.clone().start().recipient();
         let lease = locks.send(Acquire::new("r").events(events)).await.unwrap().unwrap();
         world.store.lose_notifications(true);
-        locks.send(ForceRelease::new("r")).await.unwrap().unwrap();
+        locks.send(Revoke::at_once("r")).await.unwrap().unwrap();
         let error = lease.release().await.unwrap_err();
         assert!(matches!(error, ReleaseError::Lost { reason: LossReason::NotHeld }), "{error}");
         sleep(millis(1)).await;
@@ -628,11 +627,15 @@ fn the_pauses_between_attempts_can_be_changed_while_running() {
             Err(AcquireError::Held { attempts, .. }) => attempts,
             other => panic!("{other:?}"),
         };
+        let change = async |backoff| {
+            let set = SetTuning { backoff: Some(backoff), ..SetTuning::default() };
+            locks.send(set).await.unwrap().unwrap().backoff
+        };
         let before = attempts_in_a_minute().await;
         let slow = Backoff::new(secs(10), secs(10)).unwrap();
-        assert_eq!(locks.send(SetBackoff(slow)).await.unwrap(), Backoff::DEFAULT);
+        assert_eq!(change(slow).await, Backoff::DEFAULT);
         let after = attempts_in_a_minute().await;
         assert!(after < before / 4, "{before} and then {after}");
-        assert_eq!(locks.send(SetBackoff(Backoff::DEFAULT)).await.unwrap(), slow);
+        assert_eq!(change(Backoff::DEFAULT).await, slow);
     });
 }

@@ -18,8 +18,8 @@ use futures_util::{
     future::{BoxFuture, join_all},
 };
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, ForceRelease, Inspect, InspectError, List, LockManager, MemoryStore,
-    Ready, Settings, Stats, StoreError,
+    Acquire, AcquireAll, AcquireError, Inspect, InspectError, List, LockManager, MemoryStore, Ready,
+    ResourceName, Revoke, Settings, Stats, StoreError,
 };
 use leasehold_testing::decorated::{Decorated, Hooks, Verb};
 use tokio::time::{sleep, timeout};
@@ -225,7 +225,7 @@ fn questions_go_to_the_store_a_bounded_number_at_a_time_and_none_whose_caller_ha
         join_all((0..40).map(|_| locks.send(List::new("")))).await;
         assert_eq!(store.seen("list"), Seen { asked: 40, in_flight: 0, most: 4 });
         // A change is made also if nobody waits for its answer.
-        (0..100).for_each(|_| locks.do_send(ForceRelease::new("r")));
+        (0..100).for_each(|_| locks.do_send(Revoke::at_once("r")));
         sleep(secs(60)).await;
         assert_eq!(store.seen("force_release"), Seen { asked: 100, in_flight: 0, most: 32 });
     });

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use leasehold::{Acquire, AcquireAll, AcquireError, Backoff, SetBackoff, Stats};
+use leasehold::{Acquire, AcquireAll, AcquireError, Backoff, SetTuning, Stats};
 use tokio::time::{Instant, sleep};
 
 use support::virtual_time::{World, in_virtual_time, millis, secs};
@@ -110,7 +110,8 @@ fn the_function_of_a_manager_is_for_requests_without_one_until_it_is_set_otherwi
         assert_eq!(ask(Acquire::new("r")).await, 1, "a try stays a try");
         assert_eq!(ask(Acquire::new("r").wait(secs(1)).attempts(3)).await, 2);
         assert_eq!(ask(Acquire::new("r").backoff(Backoff::FLASH_SALE)).await, 0);
-        locks.send(SetBackoff(Backoff::DEFAULT)).await.unwrap();
+        let built_in = SetTuning { backoff: Some(Backoff::DEFAULT), ..SetTuning::default() };
+        locks.send(built_in).await.unwrap().unwrap();
         assert_eq!(ask(Acquire::new("r").wait(secs(1))).await, 0);
         sleep(millis(1)).await;
     });

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use leasehold::{Acquire, AcquireAll, ForceRelease, Stats, env::Draw};
+use leasehold::{Acquire, AcquireAll, Revoke, Stats, env::Draw};
 use tokio::time::sleep;
 
 use support::virtual_time::{Loaded, World, in_virtual_time, millis, secs};
@@ -51,7 +51,7 @@ fn leases_of_a_set_that_lost_its_first_are_renewed_once_an_interval() {
         let world = World::new();
         let locks = world.manager_with(Loaded::new(|_| false));
         let set = locks.send(AcquireAll::new(["a", "b", "c"]).ttl(secs(30))).await.unwrap().unwrap();
-        locks.send(ForceRelease::new("a")).await.unwrap().unwrap();
+        locks.send(Revoke::at_once("a")).await.unwrap().unwrap();
         sleep(secs(60)).await;
         let before = locks.send(Stats).await.unwrap().renewals;
         // Ten intervals of an eighth more than 10 s.

@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use actix::{Actor, Addr};
 use futures_util::FutureExt;
 use leasehold::{
-    Acquire, AcquireAll, ForceRelease, Lease, LeaseChange, LockManager, LossReason, MemoryStore,
-    QuorumOptions, QuorumStore, ReadLock, Revoke, RevokeError, RevokeRequested, Revoked, Shutdown, Stats,
-    StoreError, WithLock, env::RuntimeClock,
+    Acquire, AcquireAll, Lease, LeaseChange, LockManager, LossReason, MemoryStore, QuorumOptions,
+    QuorumStore, ReadLock, Revoke, RevokeError, RevokeRequested, Revoked, Shutdown, Stats, StoreError,
+    WithLock, env::RuntimeClock,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -103,7 +103,7 @@ fn nothing_is_kept_closed_after_a_lease_with_a_lock_delay_is_taken() {
         for pause in [Duration::ZERO, Duration::ZERO, secs(1)] {
             world.store.stall_next(1, pause);
         }
-        let revoked = operator.send(revoke().grace(Duration::ZERO)).await.unwrap().unwrap();
+        let revoked = operator.send(revoke().grace(millis(1))).await.unwrap().unwrap();
         assert_eq!((numbers(&revoked), gone.await.unwrap()), ((0, 1, 0), LossReason::Forced));
         assert_eq!(world.left().await, 0);
     });
@@ -290,7 +290,7 @@ fn a_forced_release_tells_holders_of_every_manager_at_once() {
         let world = World::new();
         let (locks, others, operator) = (world.manager(), world.manager(), world.manager());
         let readers = [locks.send(ReadLock::new("r")).await, others.send(ReadLock::new("r")).await];
-        assert_eq!(operator.send(ForceRelease::new("r")).await.unwrap().unwrap(), 2);
+        assert_eq!(numbers(&operator.send(Revoke::at_once("r")).await.unwrap().unwrap()), (0, 2, 0));
         for reader in readers {
             let lost = timeout(millis(1), reader.unwrap().unwrap().lost()).await;
             assert_eq!(lost, Ok(LossReason::Forced));

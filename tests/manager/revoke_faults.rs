@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 use actix::{Actor, Addr};
 use futures_util::{FutureExt, StreamExt};
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, Certainty, ForceRelease, Lease, LeaseChange, LockManager, LossReason,
-    Revoke, RevokeError, RevokeRequested, Settings, Shutdown, Token,
+    Acquire, AcquireAll, AcquireError, Certainty, Lease, LeaseChange, LockManager, LossReason, Revoke,
+    RevokeError, RevokeRequested, Settings, Shutdown, Token,
     store::{HolderNotice, Inbox, Notification, Store},
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -139,8 +139,8 @@ fn a_grant_that_is_taken_before_its_answer_is_here_is_no_lease() {
         sleep(millis(50)).await;
         late.answer_acquisitions_after(Duration::ZERO);
         for resource in ["r", "p"] {
-            let taken = operator.send(ForceRelease::new(resource)).await.unwrap().unwrap();
-            assert_eq!(taken, 1, "the answer is on its way");
+            let revoked = operator.send(Revoke::at_once(resource)).await.unwrap().unwrap();
+            assert_eq!(revoked.taken, 1, "the answer is on its way");
         }
         let others = [operator.send(Acquire::new("r")).await, operator.send(Acquire::new("p")).await];
         sleep(secs(5)).await;
@@ -182,13 +182,13 @@ fn a_forced_release_is_answered_though_its_manager_shuts_down() {
             let (locks, operator) = (world.manager(), world.manager());
             let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
             world.store.stall_next(1, stalled);
-            let forced = actix_rt::spawn(operator.send(ForceRelease::new("r")));
+            let forced = actix_rt::spawn(operator.send(Revoke::at_once("r")));
             sleep(millis(1)).await;
             let begun = Instant::now();
             operator.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
             assert!(begun.elapsed() < secs(3), "a shutdown does not wait for ever: {:?}", begun.elapsed());
             let forced = timeout(secs(30), forced).await.expect("answered").unwrap();
-            assert_eq!(forced.unwrap().unwrap(), 1);
+            assert_eq!(forced.unwrap().unwrap().taken, 1);
             assert_eq!(lease.lost().await, LossReason::Forced);
         }
     });

@@ -11,8 +11,8 @@ use std::{
 use actix::{Actor, Context};
 use futures_util::FutureExt;
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, Drained, ForceRelease, IsHeld, LeaseChange, LeaseStatus, List,
-    LossReason, ReadLock, RenewError, ResourceName, Settings, Shutdown, Stats,
+    Acquire, AcquireAll, AcquireError, Drained, IsHeld, LeaseChange, LeaseStatus, List, LossReason, ReadLock,
+    RenewError, ResourceName, Revoke, Revoked, Settings, Shutdown, Stats,
     env::{Clock, Draw, Moment, RuntimeClock},
     store::{Store, Walk},
 };
@@ -260,14 +260,14 @@ fn a_forced_release_is_answered_only_after_its_manager_has_seen_to_its_waiters()
         // The store answers while the manager is down, for about 10 ms after a panic.
         world.store.stall_next(1, millis(5));
         let start = Instant::now();
-        let forced = async { (locks.send(ForceRelease::new("r")).await, start.elapsed()) };
+        let forced = async { (locks.send(Revoke::at_once("r")).await, start.elapsed()) };
         let panics = async {
             sleep(millis(1)).await;
             locks.send(Acquire::new("held").wait(secs(60))).await
         };
         let ((forced, answered), refused) = tokio::join!(forced, panics);
         assert!(matches!(refused.unwrap(), Err(AcquireError::Restarted)));
-        assert_eq!(forced.unwrap().unwrap(), 0);
+        assert_eq!(forced.unwrap().unwrap(), Revoked::default());
         assert!(answered > millis(9), "{answered:?}");
     });
 }
@@ -342,7 +342,7 @@ fn all_from_whom_it_was_taken_are_told_also_if_the_manager_panics_over_one_of_th
                 readers.push(locks.send(ReadLock::new("r").ttl(secs(600))).await.unwrap().unwrap());
             }
             clock.1.store(questions, Ordering::Relaxed);
-            assert_eq!(world.manager().send(ForceRelease::new("r")).await.unwrap().unwrap(), 3);
+            assert_eq!(world.manager().send(Revoke::at_once("r")).await.unwrap().unwrap().taken, 3);
             sleep(secs(3)).await;
             for reader in &readers {
                 let lost = reader.lost().now_or_never();

@@ -10,8 +10,8 @@ use std::{
 
 use actix::{Actor, Addr};
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, ForceRelease, Inspect, LeaseChange, LeaseSet, LockManager, LossReason,
-    ReadLock, Settings, Shutdown, Stats,
+    Acquire, AcquireAll, AcquireError, Inspect, LeaseChange, LeaseSet, LockManager, LossReason, ReadLock,
+    Revoke, Settings, Shutdown, Stats,
     env::{Clock, Draw, Moment, RuntimeClock},
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -204,7 +204,7 @@ fn the_loss_of_one_is_the_loss_of_all() {
         let world = World::new();
         let locks = world.manager();
         let set = granted(&locks, AcquireAll::new(["a", "b", "c"])).await;
-        locks.send(ForceRelease::new("b")).await.unwrap().unwrap();
+        locks.send(Revoke::at_once("b")).await.unwrap().unwrap();
         let start = Instant::now();
         let lost = set.run(std::future::pending::<()>()).await.unwrap_err();
         assert_eq!(start.elapsed(), Duration::ZERO);
@@ -368,7 +368,7 @@ fn what_is_lost_while_the_rest_is_waited_for_is_taken_again() {
         let holder = locks.send(Acquire::new("b")).await.unwrap().unwrap();
         let waiting = actix_rt::spawn(locks.send(AcquireAll::new(["a", "b"]).wait(secs(60))));
         sleep(secs(1)).await;
-        locks.send(ForceRelease::new("a")).await.unwrap().unwrap();
+        locks.send(Revoke::at_once("a")).await.unwrap().unwrap();
         sleep(secs(20)).await;
         assert!(!is_free(&locks, "a").await, "it was taken again");
         drop(holder);

@@ -11,7 +11,7 @@ use std::{
 use actix::Addr;
 use futures_util::FutureExt;
 use leasehold::{
-    Acquire, AcquireError, ForceRelease, LockManager, LossReason, ReadLock, ReleaseError, Released, Shutdown,
+    Acquire, AcquireError, LockManager, LossReason, ReadLock, ReleaseError, Released, Revoke, Shutdown,
     Stats, StoreError, WithLock, WithLockError,
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -123,7 +123,7 @@ fn a_loss_that_nobody_noticed_in_time_is_told_with_the_value() {
         let (locks, operator) = (world.manager(), world.manager());
         let done = locks.with_lock(Acquire::new("r"), async |lease| {
             world.store.lose_notifications(true);
-            assert_eq!(operator.send(ForceRelease::new("r")).await.unwrap().unwrap(), 1);
+            assert_eq!(operator.send(Revoke::at_once("r")).await.unwrap().unwrap().taken, 1);
             assert!(lease.is_valid(), "it would learn of it at its next renewal");
             42
         });

@@ -8,7 +8,7 @@ use actix_web::{
     web::{self, get},
 };
 use leasehold::{
-    Acquire, ForceRelease,
+    Acquire, Revoke,
     web::{Locked, Locks},
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -112,7 +112,7 @@ fn a_lock_that_is_taken_away_stops_the_handler_at_once() {
         let app = app!(site);
         let taken = async {
             sleep(secs(1)).await;
-            assert_eq!(site.others.send(ForceRelease::new("items/1")).await.unwrap().unwrap(), 1);
+            assert_eq!(site.others.send(Revoke::at_once("items/1")).await.unwrap().unwrap().taken, 1);
         };
         let stopped = try_call_service(&app, request("/never/1?read"));
         let (stopped, ()) = tokio::join!(timeout(millis(1_001), stopped), taken);

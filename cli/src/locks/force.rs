@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use leasehold::{ForceRelease, ResourceName};
+use leasehold::{ResourceName, Revoke};
 
 use super::{
     name::{self, Name},
@@ -50,10 +50,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
         if !yes && !asked(&locks, name).await? {
             return Ok(None);
         }
-        let answer = locks.send(ForceRelease::new(name.as_bytes())).await;
-        let answer = answer.map_err(looking::gone).and_then(|answer| answer.map_err(looking::forced));
+        let answer = locks.send(Revoke::at_once(name.as_bytes())).await;
+        let answer = answer.map_err(looking::gone).and_then(|answer| answer.map_err(looking::revoke));
         let look = format!("{} before you repeat it", typed.look("show"));
-        answer.map(Some).map_err(|failure| of_change(failure, look))
+        answer.map(|revoked| Some(revoked.taken as u64)).map_err(|failure| of_change(failure, look))
     })?;
     let Some(holders) = taken else {
         print::note("nothing was taken");

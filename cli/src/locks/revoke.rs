@@ -74,7 +74,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
             () = looking::interrupted() => Ok(Err(watch.is_over())),
             answer = answer => {
                 let answer = answer.map_err(looking::gone).and_then(|answer| answer.map_err(looking::revoke));
-                let look = format!("holders may have been told; {}", typed.look("show"));
+                let done = if grace.is_zero() { "it may have been taken" } else { "holders may have been told" };
+                let look = format!("{done}; {}", typed.look("show"));
                 answer.map(Ok).map_err(|failure| of_change(failure, look))
             }
             never = watch.run() => match never {},

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use leasehold::{ForceRelease, Inspect, Revoke};
+use leasehold::{Inspect, Revoke};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{
@@ -26,10 +26,9 @@ fn a_forced_release_ends_the_command_at_once() {
         let name = name();
         let run = Run::start(&server, &name, &["--grace", "10s"], script).says("runs");
         let released = Instant::now();
-        assert_eq!(
-            other(&server, async |locks| locks.send(ForceRelease::new(&name)).await.unwrap().unwrap()),
-            1
-        );
+        let revoked =
+            other(&server, async |locks| locks.send(Revoke::at_once(&name)).await.unwrap().unwrap());
+        assert_eq!(revoked.taken, 1);
         let ended = run.ended(&name);
         assert_eq!((ended.code, ended.err.lines().count()), (Some(74), 1), "{ended:?}");
         assert!(ended.err.contains("was lost: it was taken away by force"), "{ended:?}");
@@ -78,7 +77,7 @@ fn a_standard_error_that_nobody_reads_does_not_prolong_the_command() {
     let shell = [&["-c", full, env!("CARGO_BIN_EXE_leasehold")], &arguments[..]].concat();
     let run = Run::of(clean("sh", &shell), "").says("runs");
     assert!(run.read("out").contains("temporarily unavailable"), "the pipe is not full: {}", run.read("out"));
-    other(&server, async |locks| locks.send(ForceRelease::new(&name)).await.unwrap().unwrap());
+    other(&server, async |locks| locks.send(Revoke::at_once(&name)).await.unwrap().unwrap());
     assert_eq!(run.ended(&name).code, Some(74));
 }
 

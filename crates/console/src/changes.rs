@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    ForceRelease, InvalidValue, ResourceName, Revoke, RevokeError, StoreError,
+    InvalidValue, ResourceName, Revoke, RevokeError, StoreError,
     schedule::Control,
     text::{counted, exact},
 };
@@ -68,9 +68,9 @@ impl Wanted {
                 Ok(format!("{finished} finished, {taken} taken, {unconfirmed} unconfirmed{more}"))
             }
             Self::ForceRelease { name } => {
-                let answer = ask(&shared.locks, ForceRelease::new(name.as_bytes())).await?;
-                let holders = answer.map_err(|error| Failure::of(&error))?;
-                Ok(format!("taken from {}", counted(holders, "holder")))
+                let answer = ask(&shared.locks, Revoke::at_once(name.as_bytes())).await?;
+                let revoked = answer.map_err(|error| Failure::of(&error))?;
+                Ok(format!("taken from {}", counted(revoked.taken as u64, "holder")))
             }
             Self::Schedule { name, action } => {
                 let of_store = |error: StoreError| Failure::of(&error);

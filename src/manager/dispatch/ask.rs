@@ -1,13 +1,32 @@
 //! Calls to a store that survive its panics and its malformed answers.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, rc::Rc, sync::Arc};
 
 use futures_util::FutureExt;
 
 use crate::{
+    manager::outage::Outage,
     runtime::supervisor::message_of,
     store::{AcquiredAll, Acquisition, Replies, Reply, Store, StoreError},
 };
+
+/// The way to the store for calls that travel in no batch. The log of outages sees their answers.
+#[derive(Clone)]
+pub(crate) struct Calls {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) outage: Rc<Outage>,
+}
+
+impl Calls {
+    /// Waits for the answer of the store.
+    pub(crate) async fn ask<'a, T>(
+        &'a self,
+        verb: &str,
+        question: impl FnOnce(&'a dyn Store) -> Reply<'a, T>,
+    ) -> Result<T, StoreError> {
+        self.outage.seen(verb, ask(verb, || question(&*self.store)).await)
+    }
+}
 
 /// Waits for the answer of a store. A store that panics gives no answer: the outcome is unknown.
 pub(crate) async fn ask<'a, T>(verb: &str, question: impl FnOnce() -> Reply<'a, T>) -> Result<T, StoreError> {

@@ -6,7 +6,6 @@ mod one_by_one;
 
 use std::{collections::BTreeMap, pin::pin, rc::Rc, sync::Arc, time::Duration};
 
-use actix::Handler;
 use tokio::time::{Instant, timeout};
 
 use self::one_by_one::{names, one_by_one};
@@ -88,11 +87,11 @@ impl TriedAll {
     }
 }
 
-impl Handler<AcquireAll> for LockManager {
-    type Result = DeferredReply<Result<LeaseSet, AcquireError>>;
-
-    fn handle(&mut self, request: AcquireAll, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
+impl LockManager {
+    pub(crate) fn acquire_all(
+        &mut self,
+        request: AcquireAll,
+    ) -> DeferredReply<Result<LeaseSet, AcquireError>> {
         let (reply, deferred) = Responder::new();
         match self.admit_all(&request) {
             Ok(requests) => {
@@ -108,9 +107,7 @@ impl Handler<AcquireAll> for LockManager {
         }
         deferred
     }
-}
 
-impl LockManager {
     fn admit_all(&self, request: &AcquireAll) -> Result<Vec<ValidRequest>, AcquireError> {
         self.may_admit()?;
         let class = self.stats.class(request.options.class.as_deref());

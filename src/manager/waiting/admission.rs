@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use actix::Handler;
-
 use crate::{
     core::{Acquisition, Event, InvalidValue, Moment, Terms, Token},
     lease::Lease,
@@ -17,11 +15,11 @@ use crate::{
     statistics::{Class, RequestEnd},
 };
 
-impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
-    type Result = DeferredReply<Result<Lease, AcquireError>>;
-
-    fn handle(&mut self, request: Request<Kind>, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
+impl LockManager {
+    pub(crate) fn acquire<Kind>(
+        &mut self,
+        request: Request<Kind>,
+    ) -> DeferredReply<Result<Lease, AcquireError>> {
         let (reply, deferred) = Responder::new();
         let (token, now) = (self.random.token(), self.clock.now());
         let class = self.stats.class(request.options.class.as_deref());
@@ -36,9 +34,7 @@ impl<Kind: 'static> Handler<Request<Kind>> for LockManager {
         }
         deferred
     }
-}
 
-impl LockManager {
     fn admit<Kind>(
         &self,
         request: Request<Kind>,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use leasehold::{
-    Acquire, Fence, ForceRelease, LockManager, LossReason, MemoryStore, Mode, Owner, ResourceName,
+    Acquire, Fence, LockManager, LossReason, MemoryStore, Mode, Owner, ResourceName, Revoke,
     env::RuntimeClock, rules::guard_band,
 };
 
@@ -142,7 +142,7 @@ fn a_lease_is_watched_until_the_work_is_done_or_it_is_lost() {
         let (lease, held) = acquire().await;
         let taken_away = async {
             sleep(TTL).await;
-            locks.send(ForceRelease::new("r")).await.unwrap().unwrap();
+            locks.send(Revoke::at_once("r")).await.unwrap().unwrap();
             std::future::pending::<()>().await;
         };
         assert_eq!(history.watch(&lease, held, taken_away).await, None);
