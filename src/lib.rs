@@ -39,7 +39,7 @@
 //! | writes that an overtaken holder cannot make | [`fenced`] |
 //! | settings that adapt to the load | [`tuner`] |
 //! | locks of handlers and scopes, errors as responses, a health check | `web`, with the feature `actix-web` |
-//! | to know what is wrong with a deployment | `doctor`, with the feature of this name |
+//! | to know what is wrong with a deployment | the package `leasehold-doctor` |
 //! | a store of your own | [`store`] |
 //! | a page for the browser: who holds, who waits | the package `leasehold-console` |
 //! | to predict how settings behave | the package `leasehold-tuning` |
@@ -69,8 +69,6 @@ mod planted;
 
 mod config;
 mod core;
-#[cfg(feature = "doctor")]
-pub mod doctor;
 pub mod election;
 pub mod env;
 pub mod fenced;
@@ -122,8 +120,6 @@ pub const FEATURES: &[&str] = &[
     "actix-web",
     #[cfg(feature = "cron")]
     "cron",
-    #[cfg(feature = "doctor")]
-    "doctor",
     #[cfg(feature = "metrics")]
     "metrics",
     #[cfg(feature = "opentelemetry")]
@@ -156,5 +152,14 @@ pub mod rules {
             drift_allowance, granted_fence, guard_band, is_known, lessons, majority, validity_left,
         },
         store::node::AcquiredFrom,
+    };
+}
+
+/// What servers say of themselves, for the doctor. It may change without notice.
+#[doc(hidden)]
+pub mod probe {
+    pub use crate::store::redis::probe::{
+        Answer, ClusterSnapshot, Directory, Lack, Opinion, Purpose, Range, Reading, SLOTS, SentinelSnapshot,
+        Server, ServerInfo, Snapshot, prefix, run, slot,
     };
 }

@@ -41,7 +41,9 @@ impl Programs {
         let output = cargo
             .args(["test", "--offline", "--no-run", "--message-format", "json", "--lib"])
             // The simulations of tuners are a package of their own.
-            .args(["leasehold", "leasehold-tests", "leasehold-tuning"].iter().flat_map(|it| ["--package", it]))
+            .args(
+                ["leasehold", "leasehold-tests", "leasehold-tuning"].iter().flat_map(|it| ["--package", it]),
+            )
             // Most bugs show themselves soon: to optimise would take longer than it saves.
             .args(["--config", "profile.test.package.leasehold.opt-level=0"])
             .args(TESTS.iter().flat_map(|test| ["--test", test]))

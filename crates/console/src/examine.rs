@@ -6,10 +6,8 @@ use std::{
 };
 
 use actix_web::{HttpRequest, web::Data};
-use leasehold::{
-    Config,
-    doctor::{self, Diagnosis, Severity},
-};
+use leasehold::Config;
+use leasehold_doctor::{Diagnosis, Severity};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -105,7 +103,7 @@ impl Doctor {
         if let Some(view) = self.latest().filter(|view| view.ms_ago < millis(PAUSE)) {
             return Ok(Some(view));
         }
-        let diagnosis = doctor::examine(config).await.map_err(|error| Failure::invalid(&error))?;
+        let diagnosis = leasehold_doctor::examine(config).await.map_err(|error| Failure::invalid(&error))?;
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), diagnosis));
         Ok(self.latest())
     }

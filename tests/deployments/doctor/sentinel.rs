@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::doctor::Severity;
+use leasehold_doctor::Severity;
 
 use crate::{
     doctor::{address, examine, found, only},
