@@ -24,13 +24,13 @@ lint:
     cargo fmt --all --check
     cargo clippy --locked --all-targets --all-features -- -D warnings
     cargo clippy --locked --all-targets --no-default-features -- -D warnings
-    for package in console testing tuning bench; do cargo clippy --locked -p "leasehold-$package" --all-targets -- -D warnings; done
+    for package in console doctor testing tuning bench; do cargo clippy --locked -p "leasehold-$package" --all-targets -- -D warnings; done
     cargo clippy --locked -p leasehold-cli --all-targets -- -D warnings
     if command -v cargo-deny >/dev/null; then cargo deny --locked --all-features check bans licenses sources; fi
 
 # Builds the documentation; a broken link is an error.
 docs *arguments:
-    RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --all-features -p leasehold -p leasehold-console -p leasehold-testing -p leasehold-tuning {{ arguments }}
+    RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --all-features -p leasehold -p leasehold-console -p leasehold-doctor -p leasehold-testing -p leasehold-tuning {{ arguments }}
 
 # Checks everything that must hold before a change goes in.
 ci:

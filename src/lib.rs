@@ -37,8 +37,8 @@
 //! | one actor in the whole fleet, or to be told who leads | [`election`] |
 //! | ticks, each at most once in the fleet | [`schedule`] |
 //! | writes that an overtaken holder cannot make | [`fenced`] |
-//! //! | locks of handlers and scopes, errors as responses, a health check | `web`, with the feature `actix-web` |
-//! | to know what is wrong with a deployment | `doctor`, with the feature of this name |
+//! | locks of handlers and scopes, errors as responses, a health check | `web`, with the feature `actix-web` |
+//! | to know what is wrong with a deployment | the package `leasehold-doctor` |
 //! | a store of your own | [`store`] |
 //! | a page for the browser: who holds, who waits | the package `leasehold-console` |
 //! | settings that adapt to the load, and to predict how they behave | the package `leasehold-tuning` |
@@ -68,8 +68,6 @@ mod planted;
 
 mod config;
 mod core;
-#[cfg(feature = "doctor")]
-pub mod doctor;
 pub mod election;
 pub mod env;
 pub mod fenced;
@@ -120,8 +118,6 @@ pub const FEATURES: &[&str] = &[
     "actix-web",
     #[cfg(feature = "cron")]
     "cron",
-    #[cfg(feature = "doctor")]
-    "doctor",
     #[cfg(feature = "metrics")]
     "metrics",
     #[cfg(feature = "opentelemetry")]
@@ -156,5 +152,14 @@ pub mod rules {
         },
         request::tuning::{AskLoad, Queue, Sample, Sampled},
         store::node::AcquiredFrom,
+    };
+}
+
+/// What servers say of themselves, for the doctor. It may change without notice.
+#[doc(hidden)]
+pub mod probe {
+    pub use crate::store::redis::probe::{
+        Answer, ClusterSnapshot, Directory, Lack, Opinion, Purpose, Range, Reading, SLOTS, SentinelSnapshot,
+        Server, ServerInfo, Snapshot, prefix, run, slot,
     };
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use leasehold::doctor::{self, Diagnosis, Severity};
+use leasehold_doctor::{Diagnosis, Severity};
 use serde::Serialize;
 
 use crate::{
@@ -51,8 +51,7 @@ impl From<FailOn> for Severity {
 
 pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
     let config = options.source.config()?;
-    // The trial of a lock starts a manager, which takes an actix system.
-    let diagnosis = actix::System::new().block_on(doctor::examine(&config))?;
+    let diagnosis = actix::System::new().block_on(leasehold_doctor::examine(&config))?;
     let worst = diagnosis.worst();
     told_with(
         worst >= Some(options.fail_on.into()),

@@ -43,9 +43,8 @@ impl StoreUrl {
         self.0.starts_with(SCHEME)
     }
 
-    /// Returns the warning about a store in memory.
-    #[cfg(feature = "doctor")]
-    pub(crate) fn memory_warning(&self) -> Option<String> {
+    /// Returns the warning about a store in memory; `None` if locks live elsewhere.
+    pub fn memory_warning(&self) -> Option<String> {
         self.0.strip_prefix(SCHEME).map(warning)
     }
 

@@ -20,7 +20,10 @@ impl StoreUrl {
     }
 
     /// Returns the nodes of a quorum. `None` if the address is not that of a quorum.
-    pub(crate) fn nodes(&self) -> Result<Option<Vec<Self>>, InvalidValue> {
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if it is the address of a quorum, and a node is no single server.
+    pub fn nodes(&self) -> Result<Option<Vec<Self>>, InvalidValue> {
         if !self.0.starts_with(SCHEME) {
             return Ok(None);
         }

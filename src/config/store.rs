@@ -33,7 +33,7 @@ impl Config {
     }
 
     /// Returns the options for a Redis server.
-    pub(crate) fn redis_options(&self) -> RedisOptions {
+    pub fn redis_options(&self) -> RedisOptions {
         let given = |file: &Path| (!file.as_os_str().is_empty()).then(|| file.to_owned());
         let store = &self.store;
         RedisOptions {

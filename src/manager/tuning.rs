@@ -101,6 +101,8 @@ impl LockManager {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use actix::Addr;
 
     use super::*;

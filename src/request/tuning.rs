@@ -109,5 +109,8 @@ pub struct Queue {
 
 /// Asks the store what its server has had to do. The answer comes with the time that it took.
 #[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "(Result<ServerLoad, StoreError>, Duration)")]
+#[rtype(result = "Load")]
 pub struct AskLoad;
+
+/// The answer to [`AskLoad`].
+pub(crate) type Load = (Result<ServerLoad, StoreError>, Duration);

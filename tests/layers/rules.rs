@@ -18,7 +18,7 @@ const LAYERS: [&[&str]; 12] = [
     &["fenced", "with_lock"],
     &["election"],
     &["config"],
-    &["doctor", "schedule"],
+    &["schedule"],
     &["web"],
     &["lib"],
 ];

@@ -6,10 +6,8 @@ use std::{
 };
 
 use actix_web::HttpRequest;
-use leasehold::{
-    Config,
-    doctor::{self, Diagnosis, Severity},
-};
+use leasehold::Config;
+use leasehold_doctor::{Diagnosis, Severity};
 use serde::Serialize;
 use tokio::time::Instant;
 use utoipa::ToSchema;
@@ -108,7 +106,7 @@ impl Doctor {
         if let Some(view) = self.latest().filter(|view| view.ago < PAUSE) {
             return Ok(Some(view));
         }
-        let diagnosis = doctor::examine(config).await.map_err(|error| Failure::invalid(&error))?;
+        let diagnosis = leasehold_doctor::examine(config).await.map_err(|error| Failure::invalid(&error))?;
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), diagnosis));
         Ok(self.latest())
     }

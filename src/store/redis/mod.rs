@@ -5,7 +5,6 @@
 mod confirmed;
 mod listing;
 pub(crate) mod net;
-#[cfg(feature = "doctor")]
 pub(crate) mod probe;
 mod replicas;
 mod store;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::doctor::Severity;
+use leasehold_doctor::Severity;
 
 use crate::deployments::doctor::{address, examine, found};
 use support::cluster::RedisCluster;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use leasehold::doctor::Severity;
+use leasehold_doctor::Severity;
 
 use crate::deployments::doctor::{
     GOOD, address, begin, config, examine, nothing, only, wait_until_empty, wait_until_left,
@@ -136,6 +136,6 @@ async fn a_user_with_the_smallest_rule_is_told_what_could_not_be_looked_at() {
 async fn a_prefix_that_is_as_long_as_it_may_be() {
     let server = RedisServer::with_args(&GOOD);
     let settings = format!("store.prefix = \"{}\"\nstore.fence_retention = \"1s\"", "p".repeat(64));
-    nothing(&leasehold::doctor::examine(&config(&server.url(), &settings)).await.unwrap());
+    nothing(&leasehold_doctor::examine(&config(&server.url(), &settings)).await.unwrap());
     wait_until_empty(&server).await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::doctor::Severity;
+use leasehold_doctor::Severity;
 
 use crate::deployments::doctor::{FRESH, GOOD, address, begin, examine, found, nothing, only};
 use support::redis_server::RedisServer;

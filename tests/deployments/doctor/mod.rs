@@ -11,10 +11,8 @@ mod single;
 
 use std::time::Duration;
 
-use leasehold::{
-    Config,
-    doctor::{self, Diagnosis, Finding, Severity},
-};
+use leasehold::Config;
+use leasehold_doctor::{Diagnosis, Finding, Severity};
 use support::redis_server::RedisServer;
 
 /// What a server needs so that there is nothing to find.
@@ -31,13 +29,13 @@ fn config(url: &str, more: &str) -> Config {
 }
 
 async fn examine(url: &str, more: &str) -> Diagnosis {
-    doctor::examine(&config(url, more)).await.unwrap()
+    leasehold_doctor::examine(&config(url, more)).await.unwrap()
 }
 
 #[test]
 fn an_examination_can_run_on_any_thread() {
     fn is_send(_: impl Send) {}
-    is_send(doctor::examine(&Config::default()));
+    is_send(leasehold_doctor::examine(&Config::default()));
 }
 
 /// The address of a server, as findings name it.
@@ -69,7 +67,7 @@ fn the_guide_explains_every_check_in_order() {
     let guide = include_str!("../../../docs/doctor.md");
     let table = guide.split("| Check |").nth(1).and_then(|table| table.split("\n\n").next()).unwrap();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    assert_eq!(rows.collect::<Vec<_>>(), doctor::CHECKS);
+    assert_eq!(rows.collect::<Vec<_>>(), leasehold_doctor::CHECKS);
 }
 
 /// The settings of a quorum's first start.

@@ -2,7 +2,7 @@
 
 use std::{io::Write, time::Duration};
 
-use leasehold::doctor::Severity;
+use leasehold_doctor::Severity;
 
 use crate::deployments::doctor::{
     GOOD, examine, nothing, only,
@@ -10,7 +10,7 @@ use crate::deployments::doctor::{
 };
 use support::redis_server::RedisServer;
 
-async fn relayed(way: Way, settings: &str) -> (String, leasehold::doctor::Diagnosis) {
+async fn relayed(way: Way, settings: &str) -> (String, leasehold_doctor::Diagnosis) {
     let server = RedisServer::with_args(&GOOD);
     let address = relay::start(&server, way).await;
     let diagnosis = examine(&format!("redis://{address}"), settings).await;

@@ -1,6 +1,6 @@
 //! Users that lack a right: the doctor names it as an ACL rule does.
 
-use leasehold::doctor::{Diagnosis, Severity};
+use leasehold_doctor::{Diagnosis, Severity};
 
 use crate::deployments::doctor::{GOOD, address, examine, found, only, wait_until_empty};
 use support::{acl, programs, redis_server::RedisServer};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::doctor::Severity;
+use leasehold_doctor::Severity;
 
 use crate::deployments::doctor::{GOOD, address, examine, found, only, wait_until_empty};
 use support::{programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer};
@@ -261,5 +261,5 @@ async fn the_plain_layout_has_no_fences() {
 async fn a_configuration_that_cannot_be_right_is_an_error() {
     let mut config = leasehold::Config::default();
     config.store.url = "redis:/nowhere".into();
-    assert!(leasehold::doctor::examine(&config).await.is_err());
+    assert!(leasehold_doctor::examine(&config).await.is_err());
 }

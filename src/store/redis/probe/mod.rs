@@ -1,6 +1,7 @@
 //! A probe of the servers that a URL names, by questions that change nothing.
 //!
-//! **Invariant:** nothing here judges what it finds; `doctor` does. All servers are asked at once, each for a bounded time.
+//! **Invariant:** nothing here judges what it finds; the package `leasehold-doctor`
+//! does. All servers are asked at once, each for a bounded time.
 
 mod ask;
 mod cluster;
@@ -12,11 +13,11 @@ mod snapshot;
 use tokio::time::Instant;
 
 use self::exchange::Asking;
-pub(crate) use self::snapshot::{
+pub use self::snapshot::{
     Answer, ClusterSnapshot, Directory, Lack, Opinion, Purpose, Range, Reading, SentinelSnapshot, Server,
     ServerInfo, Snapshot,
 };
-pub(crate) use crate::store::redis::{net::cluster::slot::SLOTS, wire::encoder::slot};
+pub use crate::store::redis::{net::cluster::slot::SLOTS, wire::encoder::slot};
 use crate::{
     core::InvalidValue,
     store::redis::net::{
@@ -27,7 +28,7 @@ use crate::{
 };
 
 /// Probes all servers that this URL leads to. Points in time are counted from `began`.
-pub(crate) async fn run(url: &str, options: &RedisOptions, began: Instant) -> Result<Snapshot, InvalidValue> {
+pub async fn run(url: &str, options: &RedisOptions, began: Instant) -> Result<Snapshot, InvalidValue> {
     let asking = Asking { options, began, cluster: false, sentinel: false };
     Ok(match urls::named(url, options)? {
         Named::One(client) => {
@@ -46,7 +47,7 @@ pub(crate) async fn run(url: &str, options: &RedisOptions, began: Instant) -> Re
 
 /// Returns a prefix for the probe alone, below the usual one. No application uses it, and a user who has the rights to
 /// the keys and channels of `prefix` has them to this one too.
-pub(crate) fn prefix(prefix: &str) -> String {
+pub fn prefix(prefix: &str) -> String {
     let before = if prefix.is_empty() { "leasehold" } else { prefix };
     format!("{before}:inbox:doctor")
 }

@@ -11,145 +11,163 @@ use crate::{
 };
 
 /// An answer, or the reason why the server did not give it.
-pub(crate) type Answer<T> = Result<T, String>;
+pub type Answer<T> = Result<T, String>;
 
 /// The snapshot of a deployment.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
-    pub(crate) servers: Vec<Server>,
-    pub(crate) directory: Directory,
+pub struct Snapshot {
+    /// The servers; the master before its replicas if sentinels name it.
+    pub servers: Vec<Server>,
+    /// The source that named them.
+    pub directory: Directory,
 }
 
 /// The source that says which servers there are.
 #[derive(Debug)]
-pub(crate) enum Directory {
+pub enum Directory {
     /// The URL itself.
     None,
+    /// Sentinels.
     Sentinels(Vec<SentinelSnapshot>),
+    /// The slots of a cluster.
     Cluster(ClusterSnapshot),
 }
 
 /// One server that holds keys.
 #[derive(Debug)]
-pub(crate) struct Server {
-    pub(crate) address: String,
+pub struct Server {
+    /// The address, without user and password.
+    pub address: String,
     /// True if it is known as a replica, and not asked for locks now.
-    pub(crate) is_replica: bool,
-    pub(crate) info: Result<ServerInfo, StoreError>,
+    pub is_replica: bool,
+    /// What it said, or why it did not.
+    pub info: Result<ServerInfo, StoreError>,
 }
 
 /// The information that a server gave of itself.
 #[derive(Debug)]
-pub(crate) struct ServerInfo {
+pub struct ServerInfo {
     /// The shortest of a few round trips.
-    pub(crate) round_trip: Duration,
-    pub(crate) clock: Answer<Reading>,
-    pub(crate) info: Answer<Table>,
-    pub(crate) config: Answer<Table>,
+    pub round_trip: Duration,
+    /// Its clock.
+    pub clock: Answer<Reading>,
+    /// `INFO`.
+    pub info: Answer<Table>,
+    /// The settings that matter for locks, of `CONFIG GET`.
+    pub config: Answer<Table>,
     /// `CLUSTER INFO` of a node of a cluster, else nothing.
-    pub(crate) cluster: Answer<Table>,
+    pub cluster: Answer<Table>,
     /// The record of its recovery as a node of a quorum, if it has one.
-    pub(crate) recovered: Answer<Option<Recovered>>,
+    pub recovered: Answer<Option<Recovered>>,
     /// The rights that the user needs and does not have.
-    pub(crate) lacks: Vec<Lack>,
+    pub lacks: Vec<Lack>,
 }
 
 /// One reading of the clock of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub struct Reading {
     /// The time of the reading, counted from the beginning of the probe: the middle of the round trip.
-    pub(crate) at: Duration,
+    pub at: Duration,
     /// The time that it showed, since 1970.
-    pub(crate) shown: Duration,
+    pub shown: Duration,
 }
 
 /// A right that the user does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lack {
+pub struct Lack {
     /// The right as in an ACL rule: `+zadd`, `~leasehold:*`, `&leasehold:inbox:*`.
-    pub(crate) right: String,
+    pub right: String,
     /// True if the server has no such command at all, for anybody.
-    pub(crate) unknown: bool,
-    pub(crate) purpose: Purpose,
+    pub unknown: bool,
+    /// What it is needed for.
+    pub purpose: Purpose,
 }
 
 /// The purpose of a right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Purpose {
+pub enum Purpose {
+    /// Acquiring, renewing and releasing.
     Locks,
+    /// Telling waiters that it is their turn.
     HandOvers,
     /// Values that another program has made long are not read whole.
     LongValues,
+    /// Listing resources.
     Lists,
 }
 
 /// One sentinel.
 #[derive(Debug)]
-pub(crate) struct SentinelSnapshot {
-    pub(crate) address: String,
+pub struct SentinelSnapshot {
+    /// The address, without user and password.
+    pub address: String,
     /// Its opinion of the service; `None` if it does not know the service.
-    pub(crate) said: Result<Option<Opinion>, StoreError>,
+    pub said: Result<Option<Opinion>, StoreError>,
 }
 
 /// A sentinel's opinion of a service.
 #[derive(Clone, Debug)]
-pub(crate) struct Opinion {
-    pub(crate) master: String,
+pub struct Opinion {
+    /// The address of the master.
+    pub master: String,
     /// The epoch of the latest failover. Of two opinions the one of the later failover counts.
-    pub(crate) epoch: u64,
+    pub epoch: u64,
     /// The number of other sentinels that it knows.
-    pub(crate) others: usize,
+    pub others: usize,
     /// The number of replicas that it knows.
-    pub(crate) replicas: u64,
+    pub replicas: u64,
     /// `Ok` if it told where the replicas are; else its words.
-    pub(crate) listed: Answer<()>,
+    pub listed: Answer<()>,
     /// The time without an answer after which it takes the master for dead.
-    pub(crate) down_after: Duration,
+    pub down_after: Duration,
     /// `Ok` if enough sentinels could agree on a failover now; else its words.
-    pub(crate) could_fail_over: Answer<()>,
+    pub could_fail_over: Answer<()>,
 }
 
 /// The slots of a cluster, as the cluster tells them.
 #[derive(Debug)]
-pub(crate) struct ClusterSnapshot {
+pub struct ClusterSnapshot {
     /// The slots that are served, or the reason why nobody tells.
-    pub(crate) ranges: Result<Vec<Range>, StoreError>,
+    pub ranges: Result<Vec<Range>, StoreError>,
 }
 
 /// Slots that one master serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Range {
-    pub(crate) first: u16,
-    pub(crate) last: u16,
+pub struct Range {
+    /// The first slot.
+    pub first: u16,
+    /// The last slot.
+    pub last: u16,
     /// The index of the master among the servers.
-    pub(crate) master: usize,
-    pub(crate) replicas: usize,
+    pub master: usize,
+    /// The number of its replicas.
+    pub replicas: usize,
 }
 
 impl ServerInfo {
     /// Returns a number in `INFO`.
-    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+    pub fn number(&self, name: &str) -> Option<u64> {
         info::number(self.info.as_ref().ok()?, name)
     }
 
     /// Returns a value in `INFO`.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+    pub fn text(&self, name: &str) -> Option<&str> {
         self.info.as_ref().ok()?.get(name).map(String::as_str)
     }
 
     /// Returns the time since the start of the server, never overstated.
-    pub(crate) fn age(&self) -> Option<Duration> {
+    pub fn age(&self) -> Option<Duration> {
         info::age(self.info.as_ref().ok()?)
     }
 
     /// Returns true if the server forgets nothing that it acknowledged unless its disk is lost.
-    pub(crate) fn is_durable(&self) -> bool {
+    pub fn is_durable(&self) -> bool {
         self.info.as_ref().is_ok_and(info::is_append_only)
             && self.config.as_ref().is_ok_and(info::syncs_always)
     }
 
     /// Returns a setting.
-    pub(crate) fn setting(&self, name: &str) -> Option<&str> {
+    pub fn setting(&self, name: &str) -> Option<&str> {
         self.config.as_ref().ok()?.get(name).map(String::as_str)
     }
 }

@@ -293,7 +293,7 @@ fn differs_in_token(one: &Acquisition, other: &Acquisition) -> bool {
 }
 
 /// Returns the slot of a cluster in which a resource is kept.
-pub(crate) fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16 {
+pub fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16 {
     match layout {
         Layout::Full => keys::slot(resource),
         Layout::Plain => plain::slot(prefix, resource),

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 /// The number of slots of a cluster.
-pub(crate) const SLOTS: u16 = 16_384;
+pub const SLOTS: u16 = 16_384;
 
 /// Returns the slot of a hash tag: its CRC-16 (XMODEM), modulo the number of slots.
 pub(in crate::store::redis) fn of_tag(tag: &[u8]) -> u16 {

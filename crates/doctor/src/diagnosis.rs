@@ -2,12 +2,10 @@
 
 use std::fmt;
 
+use leasehold::text::counted;
 use serde::Serialize;
 
-use crate::doctor::{
-    Finding, Severity,
-    finding::{Findings, counted},
-};
+use crate::{Finding, Severity, finding::Findings};
 
 /// The findings of an examination of a deployment. Its [`Display`](fmt::Display) is a table for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,7 +20,7 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    pub(super) fn new(deployment: String, servers: Vec<String>, findings: Findings) -> Self {
+    pub(crate) fn new(deployment: String, servers: Vec<String>, findings: Findings) -> Self {
         Self { deployment, servers, findings: findings.sorted() }
     }
 

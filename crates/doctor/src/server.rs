@@ -2,21 +2,13 @@
 
 use std::time::Duration;
 
-use crate::{
-    config::Config,
-    doctor::{
-        Severity,
-        finding::{Findings, counted},
-        rights,
-    },
-    store::{
-        StoreError,
-        redis::{
-            Layout,
-            probe::{Server, ServerInfo},
-        },
-    },
+use leasehold::{
+    Config, Layout, StoreError,
+    probe::{Server, ServerInfo},
+    text::counted,
 };
+
+use crate::{Severity, finding::Findings, rights};
 
 /// The longest time without a vote after a restart for which there is no warning.
 const LONG_ABSENCE: Duration = Duration::from_secs(600);
@@ -24,7 +16,7 @@ const OLDEST: (u64, u64) = (6, 2);
 /// The share of `maxmemory`, in percent, above which memory is nearly full.
 const NEARLY_FULL: u64 = 90;
 
-pub(super) fn check(config: &Config, is_quorum: bool, server: &Server, findings: &mut Findings) {
+pub(crate) fn check(config: &Config, is_quorum: bool, server: &Server, findings: &mut Findings) {
     let at = Some(&*server.address);
     let info = match &server.info {
         Ok(info) => info,
@@ -52,7 +44,7 @@ pub(super) fn check(config: &Config, is_quorum: bool, server: &Server, findings:
 }
 
 /// Adds the finding for a server that does not answer or refuses to.
-pub(super) fn unreachable(
+pub(crate) fn unreachable(
     error: &StoreError,
     severity: Severity,
     at: Option<&str>,
@@ -183,11 +175,9 @@ fn absence(config: &Config, info: &ServerInfo, at: Option<&str>, findings: &mut 
     let absence = config.limits.max_ttl;
     // Without fences nothing proves that the member came back with its data.
     let advice = match config.store.layout {
-        Layout::Full if info.is_durable() => return,
-        Layout::Full => {
-            "set appendonly yes and appendfsync always, or limits.max_ttl to what you need, such as \"1m\""
-        }
         Layout::Plain => "set limits.max_ttl to what you need, such as \"1m\"",
+        _ if info.is_durable() => return,
+        _ => "set appendonly yes and appendfsync always, or limits.max_ttl to what you need, such as \"1m\"",
     };
     if absence > LONG_ABSENCE {
         findings.warning("persistence", at).because(

@@ -2,21 +2,19 @@
 
 use std::time::Duration;
 
-use crate::{
-    config::Config,
-    core::{Fence, Incarnation, Recovered, Report, abstains_for, lessons},
-    doctor::{Severity, finding::Findings},
-    store::redis::{
-        Layout,
-        probe::{Server, ServerInfo},
-    },
+use leasehold::{
+    Config, Fence, Layout,
+    probe::{Server, ServerInfo},
+    rules::{Incarnation, Recovered, Report, abstains_for, lessons},
 };
 
+use crate::{Severity, finding::Findings};
+
 /// Reports the members that do not count yet. The severity is higher if the rest is no majority.
-pub(super) fn check(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
+pub(crate) fn check(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
     match config.store.layout {
-        Layout::Full => by_what_is_written(config, servers, needed, findings),
         Layout::Plain => by_age(config, servers, needed, findings),
+        _ => by_what_is_written(config, servers, needed, findings),
     }
 }
 

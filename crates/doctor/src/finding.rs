@@ -93,21 +93,13 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Formats a count with its noun, in the plural unless the count is 1.
-pub(super) fn counted(count: u64, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
-    }
-}
-
 /// The findings so far.
 #[derive(Debug, Default)]
-pub(super) struct Findings(Vec<Finding>);
+pub(crate) struct Findings(Vec<Finding>);
 
 /// A finding that still needs its text.
 #[must_use]
-pub(super) struct Wordless<'a> {
+pub(crate) struct Wordless<'a> {
     findings: &'a mut Findings,
     severity: Severity,
     check: &'static str,
@@ -115,19 +107,19 @@ pub(super) struct Wordless<'a> {
 }
 
 impl Findings {
-    pub(super) fn notice<'a>(&'a mut self, check: &'static str, server: Option<&'a str>) -> Wordless<'a> {
+    pub(crate) fn notice<'a>(&'a mut self, check: &'static str, server: Option<&'a str>) -> Wordless<'a> {
         self.add(Severity::Notice, check, server)
     }
 
-    pub(super) fn warning<'a>(&'a mut self, check: &'static str, server: Option<&'a str>) -> Wordless<'a> {
+    pub(crate) fn warning<'a>(&'a mut self, check: &'static str, server: Option<&'a str>) -> Wordless<'a> {
         self.add(Severity::Warning, check, server)
     }
 
-    pub(super) fn critical<'a>(&'a mut self, check: &'static str, server: Option<&'a str>) -> Wordless<'a> {
+    pub(crate) fn critical<'a>(&'a mut self, check: &'static str, server: Option<&'a str>) -> Wordless<'a> {
         self.add(Severity::Critical, check, server)
     }
 
-    pub(super) fn add<'a>(
+    pub(crate) fn add<'a>(
         &'a mut self,
         severity: Severity,
         check: &'static str,
@@ -138,19 +130,19 @@ impl Findings {
     }
 
     /// Returns true if one of these was found.
-    pub(super) fn any(&self, is_it: impl Fn(&Finding) -> bool) -> bool {
+    pub(crate) fn any(&self, is_it: impl Fn(&Finding) -> bool) -> bool {
         self.0.iter().any(is_it)
     }
 
     /// Returns all of them, the worst first.
-    pub(super) fn sorted(mut self) -> Vec<Finding> {
+    pub(crate) fn sorted(mut self) -> Vec<Finding> {
         self.0.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         self.0
     }
 }
 
 impl Wordless<'_> {
-    pub(super) fn because(self, found: impl Into<String>, advice: impl Into<String>) {
+    pub(crate) fn because(self, found: impl Into<String>, advice: impl Into<String>) {
         let Self { findings, severity, check, server } = self;
         let server = server.map(str::to_owned);
         findings.0.push(Finding { severity, check, server, found: found.into(), advice: advice.into() });

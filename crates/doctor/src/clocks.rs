@@ -5,10 +5,9 @@
 
 use std::time::Duration;
 
-use crate::{
-    doctor::finding::Findings,
-    store::redis::probe::{Directory, Reading, Snapshot},
-};
+use leasehold::probe::{Directory, Reading, Snapshot};
+
+use crate::finding::Findings;
 
 /// The largest offset between servers that replace one another.
 const OF_REPLICAS: Duration = Duration::from_millis(500);
@@ -25,7 +24,7 @@ struct Shown<'a> {
     doubt: Duration,
 }
 
-pub(super) fn check(is_quorum: bool, members: &[Snapshot], now: Duration, findings: &mut Findings) {
+pub(crate) fn check(is_quorum: bool, members: &[Snapshot], now: Duration, findings: &mut Findings) {
     let mut clocks: Vec<Shown<'_>> = members
         .iter()
         .flat_map(|snapshot| &snapshot.servers)

@@ -2,25 +2,20 @@
 
 use std::time::Duration;
 
-use crate::{
-    config::Config,
-    doctor::{
-        Severity,
-        finding::{Findings, counted},
-        server,
-    },
-    store::{
-        StoreError,
-        redis::probe::{Answer, Opinion, SentinelSnapshot, Server},
-    },
+use leasehold::{
+    Config, StoreError,
+    probe::{Answer, Opinion, SentinelSnapshot, Server},
+    text::counted,
 };
+
+use crate::{Severity, finding::Findings, server};
 
 /// The smallest number of sentinels of which one may fail and leave a majority.
 const ENOUGH: usize = 3;
 /// The duration of a failover beyond the time until the master is considered dead.
 const ELECTION: Duration = Duration::from_secs(2);
 
-pub(super) fn check(
+pub(crate) fn check(
     config: &Config,
     sentinels: &[SentinelSnapshot],
     servers: &[Server],
@@ -147,7 +142,7 @@ fn unchecked(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
 
 /// Checks that leases survive a failover. A lease whose next renewal is due just as the failover begins has only the TTL
 /// less the renewal interval left.
-pub(super) fn failover_time(
+pub(crate) fn failover_time(
     config: &Config,
     taken_for_dead: Duration,
     setting: &str,
@@ -168,11 +163,10 @@ pub(super) fn failover_time(
 
 #[cfg(test)]
 mod tests {
+    use leasehold::probe::ServerInfo;
+
     use super::*;
-    use crate::{
-        doctor::{Diagnosis, Finding},
-        store::redis::probe::ServerInfo,
-    };
+    use crate::{Diagnosis, Finding};
 
     fn opinion(master: &str) -> Opinion {
         let (others, down_after) = (2, Duration::from_secs(5));

@@ -1,21 +1,21 @@
 //! The trial: a lock that is taken, handed over and released, to check the whole path.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
+use leasehold::{
+    Config, ConfigError, Mode, ResourceName, StoreError,
+    env::{Random, SystemRandom},
+    probe::{self, ClusterSnapshot, Directory, Range, Snapshot},
+    store::{
+        Acquired, Acquisition, Hold, Inbox, Notification, Notifications, QueueTicket, Released, Renewed,
+        Store,
+    },
+    text::rough,
+};
 use tokio::time::timeout;
 
-use crate::{
-    config::{Config, ConfigError},
-    core::{Mode, ResourceName, rough},
-    doctor::{Severity, finding::Findings},
-    env::{Random, SystemRandom},
-    store::{
-        Acquired, Acquisition, Hold, Inbox, Metadata, Notification, Notifications, QueueTicket, Released,
-        Renewed, Store, StoreError,
-        redis::probe::{self, ClusterSnapshot, Directory, Range, Snapshot},
-    },
-};
+use crate::{Severity, finding::Findings};
 
 /// The time after which leftovers end by themselves, if their release fails.
 const TTL: Duration = Duration::from_secs(5);
@@ -30,7 +30,7 @@ const HAND_OVERS: &str = "hand-overs";
 
 /// The result of a trial.
 #[derive(Debug)]
-pub(super) struct Trial {
+pub(crate) struct Trial {
     /// The verb that failed, and how.
     failed: Option<Failed>,
     /// The reason why waiters are not notified of hand-overs, if they are not.
@@ -63,7 +63,7 @@ fn harmless(config: &Config) -> Config {
 }
 
 /// Returns the resources to take, each with the address of its server: one resource, or one on each master of a cluster.
-pub(super) fn places(config: &Config, snapshots: &[Snapshot]) -> Vec<(ResourceName, Option<String>)> {
+pub(crate) fn places(config: &Config, snapshots: &[Snapshot]) -> Vec<(ResourceName, Option<String>)> {
     let [only] = snapshots else {
         return vec![(name(), None)];
     };
@@ -96,7 +96,7 @@ fn name_on(config: &Config, ranges: &[Range], master: usize) -> Option<ResourceN
 }
 
 /// Runs a trial on each of these, one after the other.
-pub(super) async fn run(config: &Config, resources: &[ResourceName]) -> Result<Vec<Trial>, ConfigError> {
+pub(crate) async fn run(config: &Config, resources: &[ResourceName]) -> Result<Vec<Trial>, ConfigError> {
     let config = harmless(config);
     let store = config.open_store()?;
     let mut trials = Vec::new();
@@ -220,7 +220,7 @@ impl Acting<'_> {
             reentrant: false,
             ttl: self.ttl,
             lock_delay: Duration::ZERO,
-            metadata: Arc::new(Metadata::from([("purpose".to_owned(), "doctor".to_owned())])),
+            metadata: Arc::new(BTreeMap::from([("purpose".to_owned(), "doctor".to_owned())])),
             ticket: inbox.map(|inbox| QueueTicket {
                 inbox,
                 ttl: self.ttl,
@@ -233,14 +233,14 @@ impl Acting<'_> {
 }
 
 /// Returns true if a finding at any server already stops locks. A trial would only repeat it.
-pub(super) fn is_explained(findings: &Findings) -> bool {
+pub(crate) fn is_explained(findings: &Findings) -> bool {
     findings.any(|found| {
         found.severity == Severity::Critical && !["eviction", "version", "same-server"].contains(&found.check)
     })
 }
 
 /// Adds the findings of a trial at this server to the earlier ones.
-pub(super) fn check(trial: Trial, at: Option<&str>, findings: &mut Findings) {
+pub(crate) fn check(trial: Trial, at: Option<&str>, findings: &mut Findings) {
     let Trial { failed, disconnected, of } = trial;
     let explained = is_explained(findings);
     if let Some((verb, error)) = failed.filter(|_| !explained) {

@@ -1,12 +1,13 @@
 //! The members of a quorum: a majority that votes, each member on its own server.
 
-use crate::{
-    config::Config,
-    doctor::{Severity, finding::Findings, server, votes},
-    store::redis::probe::{Server, Snapshot},
+use leasehold::{
+    Config,
+    probe::{Server, Snapshot},
 };
 
-pub(super) fn check(config: &Config, members: &[Snapshot], findings: &mut Findings) {
+use crate::{Severity, finding::Findings, server, votes};
+
+pub(crate) fn check(config: &Config, members: &[Snapshot], findings: &mut Findings) {
     let servers: Vec<&Server> = members.iter().flat_map(|snapshot| &snapshot.servers).collect();
     let needed = servers.len() / 2 + 1;
     if servers.len().is_multiple_of(2) {

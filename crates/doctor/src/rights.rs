@@ -1,11 +1,10 @@
 //! The missing rights of the user, and the checks that they prevent.
 
-use crate::{
-    doctor::{Severity, finding::Findings},
-    store::redis::probe::{Lack, Purpose, Server, ServerInfo},
-};
+use leasehold::probe::{Lack, Purpose, Server, ServerInfo};
 
-pub(super) fn check(is_quorum: bool, server: &Server, info: &ServerInfo, findings: &mut Findings) {
+use crate::{Severity, finding::Findings};
+
+pub(crate) fn check(is_quorum: bool, server: &Server, info: &ServerInfo, findings: &mut Findings) {
     let at = Some(&*server.address);
     let mut lacks = info.lacks.clone();
     if let (true, Err(error)) = (is_quorum, &info.info) {

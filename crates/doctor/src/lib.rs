@@ -3,7 +3,7 @@
 //! ```no_run
 //! # async fn run() -> Result<(), leasehold::ConfigError> {
 //! let config = leasehold::Config::load()?;
-//! let diagnosis = leasehold::doctor::examine(&config).await?;
+//! let diagnosis = leasehold_doctor::examine(&config).await?;
 //! println!("{diagnosis}");
 //! # Ok(())
 //! # }
@@ -19,6 +19,7 @@
 //!
 //! **Invariant:** the findings are a function of the snapshots and of the configuration. Only `examine` and `trial` do
 //! I/O.
+#![doc(test(attr(deny(warnings))))]
 
 mod clocks;
 mod cluster;
@@ -34,19 +35,16 @@ mod votes;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::try_join_all;
+use leasehold::{
+    Config, ConfigError, Layout,
+    probe::{self, Directory, Snapshot},
+};
 use tokio::time::Instant;
 
 use self::finding::Findings;
 pub use self::{
     diagnosis::Diagnosis,
     finding::{CHECKS, Finding, Severity},
-};
-use crate::{
-    config::{Config, ConfigError},
-    store::redis::{
-        Layout,
-        probe::{self, Directory, Snapshot},
-    },
 };
 
 /// Examines the deployment that a configuration leads to.

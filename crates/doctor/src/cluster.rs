@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use crate::{
-    config::Config,
-    doctor::{Severity, finding::Findings, sentinel},
-    store::redis::probe::{ClusterSnapshot, Range, SLOTS, Server},
+use leasehold::{
+    Config,
+    probe::{ClusterSnapshot, Range, SLOTS, Server},
 };
 
-pub(super) fn check(config: &Config, cluster: &ClusterSnapshot, servers: &[Server], findings: &mut Findings) {
+use crate::{Severity, finding::Findings, sentinel};
+
+pub(crate) fn check(config: &Config, cluster: &ClusterSnapshot, servers: &[Server], findings: &mut Findings) {
     let ranges = match &cluster.ranges {
         Ok(ranges) => ranges,
         // The findings of a server give the reason.
