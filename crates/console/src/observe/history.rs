@@ -6,19 +6,25 @@ use super::{
     events::{Observed, Occurrence},
     look::Look,
 };
-use crate::view::{HolderView, ModeView, WaiterView, Who};
+use crate::view::{ModeView, Who};
 
 /// The history of one resource.
 #[derive(Clone, Debug)]
 pub struct History {
-    most_stays: usize,
     most_looks: usize,
     looks: VecDeque<Moment>,
     /// True if a look has failed since the last one.
     interrupted: bool,
-    holds: VecDeque<Stay>,
-    waits: VecDeque<Stay>,
-    /// The number of the next stay.
+    holds: Stays,
+    waits: Stays,
+}
+
+/// The latest holds, or the latest waits.
+#[derive(Clone, Debug)]
+struct Stays {
+    most: usize,
+    all: VecDeque<Stay>,
+    /// The number of the next one.
     next: usize,
 }
 
@@ -38,7 +44,7 @@ pub struct Moment {
 /// A hold or a wait, as far as looks have shown it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stay {
-    /// Its number in this history.
+    /// Its number among the holds, or the waits, of this history.
     pub number: usize,
     /// The first digits of its token.
     pub token: String,
@@ -68,8 +74,8 @@ impl Stay {
 impl History {
     /// Creates an empty history, which remembers so many holds and so many waits, and so many looks.
     pub fn new(most_stays: usize, most_looks: usize) -> Self {
-        let (looks, holds, waits) = Default::default();
-        Self { most_stays, most_looks, looks, interrupted: false, holds, waits, next: 0 }
+        let stays = Stays { most: most_stays, all: VecDeque::new(), next: 0 };
+        Self { most_looks, looks: VecDeque::new(), interrupted: false, holds: stays.clone(), waits: stays }
     }
 
     /// Notes a look, and the events that it has shown. It follows the one before if that is no longer than `gap` ago.
@@ -81,12 +87,15 @@ impl History {
         let holders = seen.total.saturating_sub(closed);
         push(&mut self.looks, Moment { at, follows, holders, waiting: seen.queue() }, self.most_looks);
         for holder in seen.holders.iter().filter(|holder| holder.is_holding()) {
-            let stay = |number| Stay::of_holder(holder, number, at);
-            go_on(&mut self.holds, &holder.who.token, at, self.most_stays, &mut self.next, stay);
+            self.holds.go_on(&holder.who, at, |stay| Stay {
+                fence: holder.fence,
+                earlier: holder.age.unwrap_or_default(),
+                ..stay
+            });
         }
         for waiter in &seen.waiters {
-            let stay = |number| Stay::of_waiter(waiter, number, at);
-            go_on(&mut self.waits, &waiter.who.token, at, self.most_stays, &mut self.next, stay);
+            let earlier = waiter.waited.unwrap_or_default();
+            self.waits.go_on(&waiter.who, at, |stay| Stay { earlier, ..stay });
         }
         events.iter().for_each(|event| self.end(event));
     }
@@ -99,8 +108,8 @@ impl History {
     /// Forgets what was last seen before this moment. Returns true if something is left.
     pub fn forget(&mut self, before: Duration) -> bool {
         self.looks.retain(|look| look.at >= before);
-        self.holds.retain(|stay| stay.last >= before);
-        self.waits.retain(|stay| stay.last >= before);
+        self.holds.all.retain(|stay| stay.last >= before);
+        self.waits.all.retain(|stay| stay.last >= before);
         !self.looks.is_empty()
     }
 
@@ -116,48 +125,38 @@ impl History {
 
     /// Returns the holds, the earliest first.
     pub fn holds(&self) -> impl DoubleEndedIterator<Item = &Stay> {
-        self.holds.iter()
+        self.holds.all.iter()
     }
 
     /// Returns the waits, the earliest first.
     pub fn waits(&self) -> impl DoubleEndedIterator<Item = &Stay> {
-        self.waits.iter()
+        self.waits.all.iter()
     }
 
     fn end(&mut self, event: &Observed) {
-        let end = |stays: &mut VecDeque<Stay>, who: &Who| {
-            stays.iter_mut().filter(|stay| stay.token == who.token).for_each(|stay| stay.over = true);
-        };
         match (event.event, &event.holder, &event.waiter) {
-            (Occurrence::HandedOver, Some(holder), _) => end(&mut self.waits, &holder.who),
-            (Occurrence::Left, _, Some(waiter)) => end(&mut self.waits, &waiter.who),
-            (event, Some(holder), _) if event.is_end() => end(&mut self.holds, &holder.who),
+            (Occurrence::HandedOver, Some(holder), _) => self.waits.end(&holder.who),
+            (Occurrence::Left, _, Some(waiter)) => self.waits.end(&waiter.who),
+            (event, Some(holder), _) if event.is_end() => self.holds.end(&holder.who),
             _ => {}
         }
     }
 }
 
-/// Makes the stay of a token longer, or begins one. A token holds once, so it held also while nobody looked.
-fn go_on(
-    stays: &mut VecDeque<Stay>,
-    token: &str,
-    now: Duration,
-    most: usize,
-    next: &mut usize,
-    begin: impl FnOnce(usize) -> Stay,
-) {
-    match stays.iter_mut().rev().find(|stay| stay.token == token) {
-        Some(stay) => (stay.last, stay.over) = (now, false),
-        None => {
-            push(stays, begin(*next), most);
-            *next += 1;
+impl Stays {
+    /// Makes the stay of a token longer, or begins one. A token holds once, so it held also while nobody looked.
+    fn go_on(&mut self, who: &Who, now: Duration, begin: impl FnOnce(Stay) -> Stay) {
+        if let Some(stay) = self.all.iter_mut().rev().find(|stay| stay.token == who.token) {
+            (stay.last, stay.over) = (now, false);
+            return;
         }
+        push(&mut self.all, begin(Stay::new(who, self.next, now)), self.most);
+        self.next += 1;
     }
-}
 
-fn push<T>(all: &mut VecDeque<T>, one: T, most: usize) {
-    all.push_back(one);
-    all.drain(..all.len().saturating_sub(most));
+    fn end(&mut self, who: &Who) {
+        self.all.iter_mut().filter(|stay| stay.token == who.token).for_each(|stay| stay.over = true);
+    }
 }
 
 impl Stay {
@@ -174,15 +173,11 @@ impl Stay {
             over: false,
         }
     }
+}
 
-    fn of_holder(holder: &HolderView, number: usize, now: Duration) -> Self {
-        let earlier = holder.age.unwrap_or_default();
-        Self { fence: holder.fence, earlier, ..Self::new(&holder.who, number, now) }
-    }
-
-    fn of_waiter(waiter: &WaiterView, number: usize, now: Duration) -> Self {
-        Self { earlier: waiter.waited.unwrap_or_default(), ..Self::new(&waiter.who, number, now) }
-    }
+fn push<T>(all: &mut VecDeque<T>, one: T, most: usize) {
+    all.push_back(one);
+    all.drain(..all.len().saturating_sub(most));
 }
 
 #[cfg(test)]
@@ -192,6 +187,7 @@ mod tests {
         observe,
         tests::{holder, look, s},
     };
+    use crate::view::HolderView;
 
     /// Looks at one second each, of which each finds these tokens.
     fn seen(history: &mut History, looks: impl IntoIterator<Item = (u64, &'static [&'static str])>) {
@@ -219,6 +215,7 @@ mod tests {
         let expected = [(s(10), s(10), s(3), true), (s(12), s(12), s(0), false), (s(10), s(10), s(0), true)];
         assert_eq!(stays, expected);
         assert_eq!(history.looks().map(|look| look.waiting).collect::<Vec<_>>(), [1, 0]);
+        assert_eq!(history.holds().map(|stay| stay.number).collect::<Vec<_>>(), [0, 1], "waits count apart");
     }
 
     #[test]
