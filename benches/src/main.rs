@@ -5,12 +5,16 @@
 //! Read in this order: [`plan`] (what is measured), [`workloads`] (what a worker does), [`lockers`] (with what),
 //! [`worker`] (a process that does it), [`coordinator`] (starts servers and workers and looks at them), [`summary`]
 //! (repetitions made one), [`report`] and [`svg`] (what is shown). Apart from them stand [`quorum`], a comparison of
-//! stores on quorums, [`scripts`], the longest scripts, and [`overload`], more requests than a server can serve.
+//! stores on quorums, [`scripts`], the longest scripts, [`overload`], more requests than a server can serve, and two judges of
+//! the package leasehold-tuning: [`check`], of its predictions, and [`shifting`], of its tuner.
 //!
 //! Every measurement has worker processes of its own and empty servers. The lockers take turns, so that whatever
 //! else the machine does meets all of them alike. Everything that is started is on this machine, and is killed when it has
 //! done its work or when this process ends.
 
+#[cfg(test)]
+mod baselines;
+mod check;
 mod coordinator;
 mod lockers;
 mod meters;
@@ -24,6 +28,7 @@ mod report;
 mod sample;
 mod scripts;
 mod server;
+mod shifting;
 mod summary;
 mod svg;
 mod worker;
@@ -40,6 +45,9 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 /// The longest time for which commands are counted.
 const COUNTED_FOR: Duration = Duration::from_millis(500);
+
+/// The command of one process of a workload.
+const WORKLOAD_WORKER: &str = "workload-worker";
 
 /// Measures leasehold beside redis-rs used directly (raw), rslock, and a lock with Redisson's commands.
 #[derive(Parser)]
@@ -81,9 +89,16 @@ enum Command {
     /// Five times as many requests as the server can serve, of each kind, and a server that stands still for two seconds;
     /// --seconds is for each kind [default: 60]. Fails if a lease is lost, a free lock takes long, or memory grows
     Overload,
+    Check(check::Options),
+    Shifting(shifting::Options),
+    /// What the judges start by themselves: one process of a workload
+    #[command(name = WORKLOAD_WORKER, hide = true)]
+    WorkloadWorker,
     /// What the benchmark starts by itself: a process that does the work of one measurement
     #[command(hide = true)]
-    Worker { job: String },
+    Worker {
+        job: String,
+    },
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -129,6 +144,9 @@ fn main() -> ExitCode {
         Some(Command::Quorum) => quorum(&options).map(|()| true),
         Some(Command::Scripts) => scripts(),
         Some(Command::Overload) => overload(&options),
+        Some(Command::Check(options)) => check::run(options),
+        Some(Command::Shifting(options)) => shifting::run(options).map(|()| true),
+        Some(Command::WorkloadWorker) => leasehold_tuning::servers::worker().map(|()| true),
         None => measure(&options),
     };
     match done {

@@ -105,6 +105,14 @@ impl Server {
     }
 }
 
+/// Returns the address of all of these servers.
+pub(crate) fn url_of(servers: &[Server]) -> String {
+    match servers {
+        [one] => one.url(),
+        several => format!("quorum://[{}]", several.iter().map(Server::url).collect::<Vec<_>>().join(",")),
+    }
+}
+
 /// Creates a command whose process the system kills when this thread ends, so that even a killed measurement leaves
 /// nothing behind.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {

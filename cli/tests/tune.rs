@@ -122,7 +122,7 @@ fn wrong_input_is_told_in_one_line_with_its_key() {
         (&["replay", "nowhere.jsonl"], "cannot read the trace nowhere.jsonl"),
         (&["replay", file], "line 2: expected"),
         (&["replay", file, "--config", "nowhere.toml"], "cannot read the configuration nowhere.toml"),
-        (&["worker"], "a worker is started by"),
+        (&["worker"], "a worker is started by a run"),
     ] {
         let output = tune(arguments);
         let told = text(&output.stderr);
@@ -132,33 +132,6 @@ fn wrong_input_is_told_in_one_line_with_its_key() {
     }
     let output = tune(&["simulate", "--workload", file, "--set", "backoff.initial"]);
     assert!(text(&output.stderr).contains("expected KEY=VALUE"), "{}", text(&output.stderr));
-}
-
-/// Servers, a measurement, a simulation and a run by processes: all of it. How near they are says nothing on a machine that is
-/// busy with tests; how many are served, and with how many commands, does not depend on that.
-#[test]
-fn a_check_measures_predicts_and_runs() {
-    for (name, nodes, commands) in [("one", "1", 2.0), ("three", "3", 6.0)] {
-        let text = format!("nodes = {nodes}\nresources = {{ kind = 'uniform', count = 1000 }}\n{WORKLOAD}");
-        let (_directory, file) = with_workload(&text);
-        let found = json(&["check", "--quick", "--repetitions", "2", "--json", file.to_str().unwrap()]);
-        assert_eq!(found[0]["measured"].as_array().map(Vec::len), Some(2), "{found}");
-        for (side, report) in [("predicted", ""), ("measured", "/0"), ("measured", "/1")] {
-            let report = &found[0].pointer(&format!("/{side}{report}")).unwrap();
-            assert_eq!(
-                (&report["requests"], &report["granted"]),
-                (&20.into(), &20.into()),
-                "{name} {side}: {report}"
-            );
-            let each = report["commands"].as_f64().unwrap();
-            assert!((commands..commands * 1.4).contains(&each), "{name} {side}: {each} commands");
-        }
-        let trips = found[0]["profile"]["round_trips_seconds"].as_array().unwrap();
-        assert!(
-            trips.iter().all(|trip| trip.as_f64().is_some_and(|trip| (1e-6..0.1).contains(&trip))),
-            "{trips:?}"
-        );
-    }
 }
 
 #[test]

@@ -10,11 +10,11 @@ pub(crate) const QUORUM: &str = "every_seed_of_a_quorum_keeps_every_promise";
 
 /// The simulations of loads that a tuner answers.
 const SHIFTING: &str =
-    "simulation::model::shifting::a_tuner_follows_a_load_that_shifts_and_does_not_oscillate";
+    "laboratory::model::shifting::a_tuner_follows_a_load_that_shifts_and_does_not_oscillate";
 const POLLED: &str =
-    "simulation::model::adapting::a_server_that_is_loaded_is_polled_less_until_it_is_idle_again";
+    "laboratory::model::adapting::a_server_that_is_loaded_is_polled_less_until_it_is_idle_again";
 const IN_VAIN: &str =
-    "simulation::model::adapting::waits_become_shorter_while_most_are_in_vain_and_longer_again";
+    "laboratory::model::adapting::waits_become_shorter_while_most_are_in_vain_and_longer_again";
 
 /// A bug.
 pub(crate) struct Bug {

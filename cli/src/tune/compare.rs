@@ -2,11 +2,11 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use leasehold_tuning::simulate;
+use leasehold_tuning::{Workload, simulate};
 
 use super::{
-    input::{Changes, Profile, Source},
-    simulate::Shown,
+    input::{Profile, SettingChanges},
+    simulate::ReportShown,
 };
 use crate::Failure;
 
@@ -22,18 +22,18 @@ pub(crate) struct Options {
     second: PathBuf,
     /// Changes of the second workload
     #[command(flatten)]
-    changes: Changes,
+    changes: SettingChanges,
     #[command(flatten)]
     profile: Profile,
     #[command(flatten)]
-    shown: Shown,
+    shown: ReportShown,
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let profile = options.profile.read()?;
     let set = options.changes.set();
-    let first = Source::File(options.first.clone()).read(&[])?;
-    let second = Source::File(options.second.clone()).read(&set)?;
+    let first = Workload::from_file(&options.first, &[])?;
+    let second = options.changes.read(&options.second)?;
     options.shown.check()?;
     let (first, mut second) = (simulate(&first, &profile)?, simulate(&second, &profile)?);
     if first.name == second.name {

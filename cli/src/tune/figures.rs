@@ -5,32 +5,28 @@ use std::fmt::Write;
 use leasehold_tuning::Report;
 
 /// A figure of a report.
-pub(crate) struct Figure {
-    pub(crate) name: &'static str,
-    pub(crate) of: fn(&Report) -> f64,
+struct TableFigure {
+    name: &'static str,
+    of: fn(&Report) -> f64,
     shown: fn(f64) -> String,
 }
 
-/// The figures that a prediction has to hit.
-pub(crate) const PREDICTED: [Figure; 5] = [
-    Figure { name: "success rate", of: |report| report.success_rate, shown: percent },
-    Figure { name: "wait p50", of: |report| report.waited.p50, shown: time },
-    Figure { name: "wait p99", of: |report| report.waited.p99, shown: time },
-    Figure { name: "commands an acquisition", of: |report| report.commands, shown: number },
-    Figure { name: "server time an acquisition", of: |report| report.server_time, shown: time },
-];
-
-/// The figures that are shown beside them.
-const OTHERS: [Figure; 9] = [
-    Figure { name: "requests", of: |report| report.requests as f64, shown: whole },
-    Figure { name: "granted", of: |report| report.granted as f64, shown: whole },
-    Figure { name: "wait mean", of: |report| report.waited.mean, shown: time },
-    Figure { name: "wait longest", of: |report| report.waited.max, shown: time },
-    Figure { name: "wait in vain p50", of: |report| report.waited_in_vain.p50, shown: time },
-    Figure { name: "attempts an acquisition", of: |report| report.attempts, shown: number },
-    Figure { name: "attempts wasted", of: |report| report.wasted, shown: percent },
-    Figure { name: "server load, cores", of: |report| report.server_load, shown: number },
-    Figure { name: "fairness (Jain)", of: |report| report.fairness, shown: number },
+/// The figures that are shown, in their order.
+const FIGURES: [TableFigure; 14] = [
+    TableFigure { name: "success rate", of: |report| report.success_rate, shown: percent },
+    TableFigure { name: "wait p50", of: |report| report.waited.p50, shown: time },
+    TableFigure { name: "wait p99", of: |report| report.waited.p99, shown: time },
+    TableFigure { name: "commands an acquisition", of: |report| report.commands, shown: number },
+    TableFigure { name: "server time an acquisition", of: |report| report.server_time, shown: time },
+    TableFigure { name: "requests", of: |report| report.requests as f64, shown: whole },
+    TableFigure { name: "granted", of: |report| report.granted as f64, shown: whole },
+    TableFigure { name: "wait mean", of: |report| report.waited.mean, shown: time },
+    TableFigure { name: "wait longest", of: |report| report.waited.max, shown: time },
+    TableFigure { name: "wait in vain p50", of: |report| report.waited_in_vain.p50, shown: time },
+    TableFigure { name: "attempts an acquisition", of: |report| report.attempts, shown: number },
+    TableFigure { name: "attempts wasted", of: |report| report.wasted, shown: percent },
+    TableFigure { name: "server load, cores", of: |report| report.server_load, shown: number },
+    TableFigure { name: "fairness (Jain)", of: |report| report.fairness, shown: number },
 ];
 
 /// The fields of a report that a trace cannot fill, and the names of their figures in a table.
@@ -45,37 +41,6 @@ const NOT_RECORDED: [&str; 6] = [
     "fairness (Jain)",
 ];
 
-impl Figure {
-    /// Returns the figure of a report as text.
-    pub(crate) fn show(&self, report: &Report) -> String {
-        self.shown((self.of)(report))
-    }
-
-    /// Returns a value of this figure as text.
-    pub(crate) fn shown(&self, value: f64) -> String {
-        (self.shown)(value)
-    }
-}
-
-/// A figure of several repetitions.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
-    pub(crate) smallest: f64,
-    pub(crate) median: f64,
-    pub(crate) largest: f64,
-}
-
-impl Spread {
-    /// Returns the spread of some values; `None` if there are none.
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let mut values: Vec<_> = values.into_iter().collect();
-        values.sort_by(f64::total_cmp);
-        let (smallest, largest) = (*values.first()?, *values.last()?);
-        let median = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
-        Some(Self { smallest, median, largest })
-    }
-}
-
 /// Returns the table of these reports. With two of them it also has the second in shares of the first.
 pub(crate) fn table(reports: &[&Report]) -> String {
     aligned(&rows(reports))
@@ -83,9 +48,9 @@ pub(crate) fn table(reports: &[&Report]) -> String {
 
 fn rows(reports: &[&Report]) -> Vec<Vec<String>> {
     let mut rows = vec![heads(reports)];
-    for figure in PREDICTED.iter().chain(&OTHERS) {
+    for figure in &FIGURES {
         let mut row = vec![figure.name.to_owned()];
-        row.extend(reports.iter().map(|report| figure.show(report)));
+        row.extend(reports.iter().map(|report| (figure.shown)((figure.of)(report))));
         if let [first, second] = reports {
             row.push(ratio((figure.of)(first), (figure.of)(second)));
         }
@@ -179,14 +144,6 @@ mod tests {
     fn times_are_shown_in_the_unit_that_suits_them() {
         let shown = [0.0, 999.0, 1_230.0, 45_600.0, 1_500_000.0].map(time);
         assert_eq!(shown, ["0 µs", "999 µs", "1.23 ms", "46 ms", "1.50 s"]);
-    }
-
-    #[test]
-    fn the_median_of_an_even_number_of_values_lies_between_two() {
-        let of = |values: &[f64]| Spread::of(values.iter().copied());
-        assert_eq!(of(&[]), None);
-        assert_eq!(of(&[3.0, 1.0, 7.0]), Some(Spread { smallest: 1.0, median: 3.0, largest: 7.0 }));
-        assert_eq!(of(&[3.0, 1.0]), Some(Spread { smallest: 1.0, median: 2.0, largest: 3.0 }));
     }
 
     #[test]

@@ -9,13 +9,12 @@ use std::{
 use clap::Args;
 use leasehold::ConfigError;
 use leasehold_tuning::{ServerProfile, Workload};
-use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
 /// Settings that are changed on the command line.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct SettingChanges {
     /// Change a setting, or a key of the workload; may be given several times: backoff.initial=80ms, arrivals.rate=300
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
@@ -29,27 +28,20 @@ pub(crate) struct Profile {
     profile: Option<PathBuf>,
 }
 
-/// A workload, by its file or its text.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Source {
-    File(PathBuf),
-    Text(String),
-}
-
-impl Changes {
-    pub(crate) fn set(&self) -> Vec<(String, String)> {
-        self.set.clone()
+impl SettingChanges {
+    /// Returns the changed keys, with their values.
+    pub(crate) fn set(&self) -> &[(String, String)] {
+        &self.set
     }
-}
 
-impl Source {
-    /// Reads the workload, with these keys changed.
-    pub(crate) fn read(&self, set: &[(String, String)]) -> Result<Workload, ConfigError> {
-        let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        match self {
-            Self::File(file) => Workload::from_file(file, &set),
-            Self::Text(text) => Workload::from_toml(text, &set),
-        }
+    /// Returns the same as texts.
+    pub(crate) fn texts(&self) -> Vec<(&str, &str)> {
+        self.set.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect()
+    }
+
+    /// Reads the workload in this file, with these keys changed.
+    pub(crate) fn read(&self, file: &Path) -> Result<Workload, ConfigError> {
+        Workload::from_file(file, &self.texts())
     }
 }
 

@@ -1,26 +1,21 @@
 //! `leasehold tune`: predictions of how settings behave under a workload, and measurements beside them.
 
 mod chart;
-mod check;
 mod compare;
 mod figures;
-mod fleet;
-mod info;
 mod input;
 mod measure;
 mod own_server;
 mod recommend;
 mod replay;
 mod run;
-mod shifting;
 mod simulate;
-mod slow_server;
 mod svg;
-mod worker;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use leasehold_tuning::servers::worker;
 
 use crate::Failure;
 
@@ -42,8 +37,6 @@ enum Command {
     Recommend(recommend::Options),
     Replay(replay::Options),
     Run(run::Options),
-    Check(check::Options),
-    Shifting(shifting::Options),
     /// One process of a run; told what to do on its standard input
     #[command(hide = true)]
     Worker,
@@ -57,8 +50,6 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
         Command::Recommend(options) => recommend::run(&options),
         Command::Replay(options) => replay::run(&options),
         Command::Run(options) => run::run(&options),
-        Command::Check(options) => check::run(&options),
-        Command::Shifting(options) => shifting::run(&options),
-        Command::Worker => worker::run(),
+        Command::Worker => worker().map(|()| ExitCode::SUCCESS),
     }
 }

@@ -9,8 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::unistd::Pid;
-use rustix::process::Pid as Group;
+use rustix::process::Pid;
 
 use crate::{Failure, guard::Guard};
 
@@ -50,7 +49,7 @@ impl OwnServer {
             .map_err(|error| format!("redis-server does not start, is it installed? {error}"))?;
         let mut server = Self { process, guard, port };
         if let Some(guard) = &mut server.guard {
-            guard.watch(Group::from_child(&server.process)).map_err(unguarded)?;
+            guard.watch(Pid::from_child(&server.process)).map_err(unguarded)?;
         }
         let give_up = Instant::now() + READY_WITHIN;
         while !server.answers() {
@@ -70,13 +69,12 @@ impl OwnServer {
     }
 
     /// Returns the number of its process.
-    pub(crate) fn id(&self) -> Pid {
-        // The numbers of processes are below 2^22.
-        Pid::from_raw(self.process.id().cast_signed())
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Returns true if this process answers, and no other server that has its port.
-    pub(crate) fn answers(&self) -> bool {
+    fn answers(&self) -> bool {
         let ask = || -> redis::RedisResult<String> {
             let client = redis::Client::open(self.url())?;
             redis::cmd("INFO").arg("server").query(&mut client.get_connection()?)

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     chart::chart,
     figures::{SPENT, beside},
-    input::{Changes, Profile, check_writable, write},
+    input::{Profile, SettingChanges, check_writable, write},
     svg::picture,
 };
 use crate::{Failure, print};
@@ -25,7 +25,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    changes: Changes,
+    changes: SettingChanges,
     #[command(flatten)]
     profile: Profile,
     /// Print JSON instead of a table
@@ -42,15 +42,15 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
             .map_err(|error| format!("cannot read the configuration {}: {error}", file.display()))?,
         None => String::new(),
     };
-    let set = options.changes.set();
-    let set: Vec<_> = set.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-    let workload = Workload::from_trace(&options.trace, &config, &set).map_err(|error| match error {
-        // The trace is the only file that it reads.
-        ConfigError::Io { path, source } => {
-            format!("cannot read the trace {}: {source}", path.display()).into()
-        }
-        error => Failure::from(error),
-    })?;
+    let workload = Workload::from_trace(&options.trace, &config, &options.changes.texts()).map_err(
+        |error| match error {
+            // The trace is the only file that it reads.
+            ConfigError::Io { path, source } => {
+                format!("cannot read the trace {}: {source}", path.display()).into()
+            }
+            error => Failure::from(error),
+        },
+    )?;
     check_writable(options.svg.as_ref())?;
     let mut replayed = simulate(&workload, &options.profile.read()?)?;
     let recorded = workload.recorded().map(|recorded| named(recorded, "recorded"));

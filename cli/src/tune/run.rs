@@ -2,12 +2,9 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use super::{
-    fleet::Run,
-    input::{Changes, Source},
-    own_server::OwnServer,
-    simulate::Shown,
-};
+use leasehold_tuning::servers::Run;
+
+use super::{input::SettingChanges, own_server::OwnServer, simulate::ReportShown};
 use crate::Failure;
 
 /// Runs a workload on a real server, with as many processes as it says, and shows what was measured
@@ -24,40 +21,39 @@ pub(crate) struct Options {
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     #[command(flatten)]
-    changes: Changes,
+    changes: SettingChanges,
     #[command(flatten)]
-    shown: Shown,
+    shown: ReportShown,
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let (source, set) = (Source::File(options.workload.clone()), options.changes.set());
-    let workload = source.read(&set)?;
+    let workload = options.changes.read(&options.workload)?;
     options.shown.check()?;
-    let report = match &options.store {
-        Some(url) => {
-            if workload.slow_server.is_some() {
-                eprintln!(
-                    "slow_server is left out: only servers of our own can be slowed down, so leave out --store"
-                );
-            }
-            Run { workload: &workload, source: &source, set: &set, url, servers: &[] }.report()?
-        }
-        None => {
-            let (servers, url) = own_servers(workload.nodes)?;
-            Run { workload: &workload, source: &source, set: &set, url: &url, servers: &servers }.report()?
-        }
-    };
+    if options.store.is_some() && workload.slow_server.is_some() {
+        eprintln!(
+            "slow_server is left out: only servers of our own can be slowed down, so leave out --store"
+        );
+    }
+    let nodes = if options.store.is_some() { 0 } else { workload.nodes };
+    let servers = (0..nodes).map(|_| OwnServer::start()).collect::<Result<Vec<_>, _>>()?;
+    let processes: Vec<_> = servers.iter().map(OwnServer::id).collect();
+    let report = Run {
+        workload: &workload,
+        file: &options.workload,
+        set: options.changes.set(),
+        url: &options.store.clone().unwrap_or_else(|| url_of(&servers)),
+        servers: &processes,
+        worker: &["tune", "worker"],
+    }
+    .report()?;
     options.shown.show(&[&report])?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts as many servers as a workload has, and returns the address of all of them.
-pub(crate) fn own_servers(nodes: u32) -> Result<(Vec<OwnServer>, String), Failure> {
-    let servers = (0..nodes).map(|_| OwnServer::start()).collect::<Result<Vec<_>, _>>()?;
-    let urls: Vec<_> = servers.iter().map(OwnServer::url).collect();
-    let url = match &urls[..] {
-        [one] => one.clone(),
-        several => format!("quorum://[{}]", several.join(",")),
-    };
-    Ok((servers, url))
+/// Returns the address of all of these servers.
+fn url_of(servers: &[OwnServer]) -> String {
+    match servers {
+        [one] => one.url(),
+        several => format!("quorum://[{}]", several.iter().map(OwnServer::url).collect::<Vec<_>>().join(",")),
+    }
 }

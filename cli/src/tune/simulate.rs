@@ -7,7 +7,7 @@ use leasehold_tuning::{Report, simulate};
 use super::{
     chart::chart,
     figures::table,
-    input::{Changes, Profile, Source, check_writable, write},
+    input::{Profile, SettingChanges, check_writable, write},
     svg::picture,
 };
 use crate::{Failure, print};
@@ -20,16 +20,16 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     workload: PathBuf,
     #[command(flatten)]
-    changes: Changes,
+    changes: SettingChanges,
     #[command(flatten)]
     profile: Profile,
     #[command(flatten)]
-    shown: Shown,
+    shown: ReportShown,
 }
 
 /// The form in which a report is shown.
 #[derive(clap::Args)]
-pub(crate) struct Shown {
+pub(crate) struct ReportShown {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -39,14 +39,14 @@ pub(crate) struct Shown {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let workload = Source::File(options.workload.clone()).read(&options.changes.set())?;
+    let workload = options.changes.read(&options.workload)?;
     options.shown.check()?;
     let report = simulate(&workload, &options.profile.read()?)?;
     options.shown.show(&[&report])?;
     Ok(ExitCode::SUCCESS)
 }
 
-impl Shown {
+impl ReportShown {
     /// Fails if the picture cannot be written.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         check_writable(self.svg.as_ref())

@@ -3,10 +3,11 @@
 //! An application embeds the [tuner], which changes settings while they run, and the [`TraceRecorder`], which writes the requests
 //! of a manager to a file.
 //!
-//! The feature `simulation` has the laboratory. A [`Workload`] says who asks for which locks, when, and for how long.
+//! The feature `laboratory` has the rest. A [`Workload`] says who asks for which locks, when, and for how long.
 //! [`simulate`] runs it in virtual time: the lock manager is the real one, its store is the one in memory, and between them is a
 //! server with one thread, whose times are those of a [`ServerProfile`]. [`drive()`] runs the part of one process of the same
-//! workload on a manager that the caller has started. Either way the result is a [`Report`].
+//! workload on a manager that the caller has started, and [`servers`] has a run of all of it by processes. Either way the result
+//! is a [`Report`].
 //!
 //! ```
 //! use leasehold_tuning::{ServerProfile, Workload, simulate};
@@ -25,22 +26,15 @@
 //! ```
 //!
 //! # Layout
-//! [`tuner`] changes settings. `recorder` records requests as lines, whose form is in `line`. `simulation` is the laboratory.
+//! [`tuner`] changes settings. `recorder` records requests as lines, whose form is in `line`. `laboratory` is the rest.
 #![doc(test(attr(deny(warnings))))]
 
+#[cfg(feature = "laboratory")]
+mod laboratory;
 mod line;
 mod recorder;
-#[cfg(feature = "simulation")]
-mod simulation;
 pub mod tuner;
 
+#[cfg(feature = "laboratory")]
+pub use self::laboratory::*;
 pub use self::recorder::{Recorded, TraceRecorder};
-#[cfg(feature = "simulation")]
-#[doc(hidden)]
-pub use self::simulation::shifting;
-#[cfg(feature = "simulation")]
-pub use self::simulation::{
-    Access, Arrivals, Bucket, Figures, Goal, Limit, Pace, Prediction, Progress, RealPace, Recommendation,
-    Report, Resources, Search, Served, ServerProfile, SlowServer, Spent, Times, Tuned, Waits, Workload,
-    drive, recommend, simulate, warm_up,
-};

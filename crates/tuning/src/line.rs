@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 /// A line of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Line {
+pub(crate) struct TraceLine {
     #[serde(deserialize_with = "duration", serialize_with = "in_words")]
     pub(crate) at: Duration,
     #[serde(default, deserialize_with = "given_duration", serialize_with = "given_in_words")]
@@ -48,7 +48,7 @@ pub(crate) enum LineMode {
 /// Returns the line of a request, as JSON.
 pub(crate) fn trace_line(traced: &Traced) -> String {
     let Traced { at, resource, mode, class, wait, answer, hold } = traced.clone();
-    let line = Line {
+    let line = TraceLine {
         at,
         hold,
         resource: Some(resource.to_string()),

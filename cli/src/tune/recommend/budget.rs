@@ -13,12 +13,12 @@ use crate::Failure;
 
 /// A budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Budget {
+pub(super) enum SearchBudget {
     Simulations(u32),
     Time(Duration),
 }
 
-impl FromStr for Budget {
+impl FromStr for SearchBudget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -35,7 +35,7 @@ impl FromStr for Budget {
     }
 }
 
-impl Budget {
+impl SearchBudget {
     /// Returns the number of simulations: as given, or about as many as there is time for. One simulation shows how long they
     /// take.
     pub(super) fn simulations(self, workload: &Workload, profile: &ServerProfile) -> Result<u32, Failure> {
@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn a_budget_is_a_number_or_a_time() {
-        assert_eq!("250".parse(), Ok(Budget::Simulations(250)));
-        assert_eq!("2m".parse(), Ok(Budget::Time(Duration::from_secs(120))));
+        assert_eq!("250".parse(), Ok(SearchBudget::Simulations(250)));
+        assert_eq!("2m".parse(), Ok(SearchBudget::Time(Duration::from_secs(120))));
         for wrong in ["", "s", "much", "-5", "1.5m", "20 s"] {
-            assert!(wrong.parse::<Budget>().is_err(), "{wrong}");
+            assert!(wrong.parse::<SearchBudget>().is_err(), "{wrong}");
         }
     }
 }

@@ -10,11 +10,11 @@ use std::{path::PathBuf, process::ExitCode};
 use leasehold_tuning::{Goal, Limit, Search, recommend};
 
 use self::{
-    budget::Budget,
+    budget::SearchBudget,
     shown::{fragment, text},
-    watch::Watch,
+    watch::SearchWatch,
 };
-use super::input::{Changes, Profile, Source, check_writable, write};
+use super::input::{Profile, SettingChanges, check_writable, write};
 use crate::{Failure, outcome::told_with, print};
 
 /// The help behind the options. As a part of the description it would have clap spread the options over two screens.
@@ -34,7 +34,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     workload: PathBuf,
     #[command(flatten)]
-    changes: Changes,
+    changes: SettingChanges,
     #[command(flatten)]
     profile: Profile,
     /// What shall be as good as it can be: success, latency (the 99th percentile of waits), or server-load (the server's time
@@ -48,7 +48,7 @@ pub(crate) struct Options {
     limits: Vec<Limit>,
     /// The number of simulations, 100 or more, or a time such as 30s or 5m, with which a seed does not repeat
     #[arg(long, default_value = "1000")]
-    budget: Budget,
+    budget: SearchBudget,
     /// The seed of the search: the same one leads to the same answer
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let workload = Source::File(options.workload.clone()).read(&options.changes.set())?;
+    let workload = options.changes.read(&options.workload)?;
     let profile = options.profile.read()?;
     check_writable(options.output.as_ref())?;
     check_writable(options.svg.as_ref())?;
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     search.limits.clone_from(&options.limits);
     search.seed = options.seed;
     search.simulations = options.budget.simulations(&workload, &profile)?;
-    let mut watch = Watch::start(options.budget.time(), search.simulations)?;
+    let mut watch = SearchWatch::start(options.budget.time(), search.simulations)?;
     let found = recommend(&workload, &profile, &search, |progress| watch.see(progress))?;
     watch.end();
     if let Some(file) = &options.output {

@@ -22,13 +22,13 @@ use crate::Failure;
 const INTERRUPTED: i32 = 130;
 
 /// The watch over a search.
-pub(super) struct Watch {
+pub(super) struct SearchWatch {
     bar: ProgressBar,
     is_interrupted: Arc<AtomicBool>,
     ends: Option<Instant>,
 }
 
-impl Watch {
+impl SearchWatch {
     /// Starts to watch. A bar is shown on a terminal alone.
     pub(super) fn start(time: Option<Duration>, simulations: u32) -> Result<Self, Failure> {
         let bar = ProgressBar::new(u64::from(simulations));

@@ -13,7 +13,7 @@ use leasehold::{
 use tokio::{runtime::Handle, time::Instant};
 
 use super::{
-    judge::{Decision, Judge, difference},
+    judge::{Judge, difference},
     messages::{Figure, StopTuner, TellChanges, TunerEvent},
     window::{Window, WindowFigures},
 };
@@ -213,7 +213,7 @@ impl Tuner {
         (None, took)
     }
 
-    fn carry_out(&mut self, decision: Decision, ctx: &mut Context<Self>) {
+    fn carry_out(&mut self, decision: TunerEvent, ctx: &mut Context<Self>) {
         if self.settings.dry_run {
             return self.tell(decision);
         }
@@ -239,10 +239,9 @@ impl Tuner {
         ctx.spawn(answered);
     }
 
-    fn tell(&self, Decision { rule, reason, from, to }: Decision) {
-        let dry_run = self.settings.dry_run;
+    fn tell(&self, event: TunerEvent) {
+        let TunerEvent { rule, reason, from, to, dry_run } = &event;
         tracing::info!(%rule, reason, ?from, ?to, dry_run, "the load has changed");
-        let event = TunerEvent { rule, reason, from, to, dry_run };
         self.tells.iter().for_each(|to| to.do_send(event.clone()));
     }
 }

@@ -3,7 +3,7 @@
 use leasehold::{SetTuning, TunerSettings, Tuning};
 
 use super::{
-    messages::TunerRule,
+    messages::{TunerEvent, TunerRule},
     rules::{
         RuleChange,
         pauses::PauseRules,
@@ -13,15 +13,6 @@ use super::{
     },
     window::WindowFigures,
 };
-
-/// A change of settings.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Decision {
-    pub(super) rule: TunerRule,
-    pub(super) reason: String,
-    pub(super) from: Tuning,
-    pub(super) to: Tuning,
-}
 
 /// The rules, and the settings of a manager as they are and as they would be without a tuner.
 #[derive(Debug)]
@@ -54,7 +45,7 @@ impl Judge {
 
     /// Notes that a decision could not be carried out: what was before is still set, and is nobody's wish. What was refused once is
     /// refused again, so its rule rests as after a change that was taken back.
-    pub(super) fn refused(&mut self, Decision { rule, from, to, .. }: &Decision) {
+    pub(super) fn refused(&mut self, TunerEvent { rule, from, to, .. }: &TunerEvent) {
         match rule {
             TunerRule::PollSlower => self.pauses.taken_back(),
             TunerRule::GiveUpSooner => self.wait.taken_back(),
@@ -72,7 +63,7 @@ impl Judge {
     }
 
     /// Notes that a decision was carried out. What somebody else has set between the sample and that is what the rules return to.
-    pub(super) fn carried_out(&mut self, Decision { from, to, .. }: &Decision, before: Tuning) {
+    pub(super) fn carried_out(&mut self, TunerEvent { from, to, .. }: &TunerEvent, before: Tuning) {
         let SetTuning { backoff, wait, max_waiters } = difference(*from, *to);
         if backoff.is_some() && before.backoff != from.backoff {
             self.home.backoff = before.backoff;
@@ -102,7 +93,7 @@ impl Judge {
     }
 
     /// Decides what to change after a window.
-    pub(super) fn judge(&mut self, figures: &WindowFigures) -> Vec<Decision> {
+    pub(super) fn judge(&mut self, figures: &WindowFigures) -> Vec<TunerEvent> {
         self.gauges.add(&figures.gauges);
         let mut decisions = Vec::from_iter(self.conclude_trial(figures));
         let Self { bounds, home, now, .. } = self;
@@ -122,15 +113,20 @@ impl Judge {
         decisions
     }
 
-    fn change<T>(&mut self, change: RuleChange<T>, set: impl FnOnce(&mut Tuning, T)) -> Decision {
+    fn change<T>(&mut self, change: RuleChange<T>, set: impl FnOnce(&mut Tuning, T)) -> TunerEvent {
         let from = self.now;
         set(&mut self.now, change.to);
-        Decision { rule: change.rule, reason: change.reason, from, to: self.now }
+        self.event(change.rule, change.reason, from)
+    }
+
+    /// Returns what is told of a change from these settings to those of now.
+    fn event(&self, rule: TunerRule, reason: String, from: Tuning) -> TunerEvent {
+        TunerEvent { rule, reason, from, to: self.now, dry_run: self.bounds.dry_run }
     }
 
     /// Puts the first change on trial that asks something of the application, one at a time.
-    fn begin_trial(&mut self, decisions: &[Decision]) {
-        let asks = |it: &&Decision| match it.rule {
+    fn begin_trial(&mut self, decisions: &[TunerEvent]) {
+        let asks = |it: &&TunerEvent| match it.rule {
             TunerRule::BoundQueue | TunerRule::ShedEarly => it.to.max_waiters < it.from.max_waiters,
             TunerRule::PollSlower | TunerRule::GiveUpSooner => true,
             _ => false,
@@ -140,7 +136,7 @@ impl Judge {
         }
     }
 
-    fn conclude_trial(&mut self, figures: &WindowFigures) -> Option<Decision> {
+    fn conclude_trial(&mut self, figures: &WindowFigures) -> Option<TunerEvent> {
         let trial = self.trial.as_mut()?;
         let has_cause = match trial.rule {
             TunerRule::PollSlower => self.pauses.has_cause(figures),
@@ -166,8 +162,7 @@ impl Judge {
                 self.now.max_waiters = before.max_waiters;
             }
         }
-        let rule = TunerRule::TakeBack;
-        (from != self.now).then_some(Decision { rule, reason, from, to: self.now })
+        (from != self.now).then(|| self.event(TunerRule::TakeBack, reason, from))
     }
 }
 

@@ -27,6 +27,20 @@ pub(super) struct RuleChange<T> {
     pub(super) reason: String,
 }
 
+/// The number of windows in a row in which something was so.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Streak(u32);
+
+impl Streak {
+    const fn count(&mut self, is_so: bool) {
+        self.0 = if is_so { self.0.saturating_add(1) } else { 0 };
+    }
+
+    const fn has(self, windows: u32) -> bool {
+        self.0 >= windows
+    }
+}
+
 /// The rest of a setting.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rest(u32);

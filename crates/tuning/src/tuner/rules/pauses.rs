@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use leasehold::{Backoff, TunerSettings, Tuning, planted};
 
-use super::{CALM, LONG_REST, REST, Rest, RuleChange};
+use super::{CALM, LONG_REST, REST, Rest, RuleChange, Streak};
 use crate::tuner::{messages::TunerRule, window::WindowFigures};
 
 /// The largest number of doublings.
@@ -34,9 +34,9 @@ pub(in crate::tuner) struct PauseRules {
     /// The number of doublings.
     level: u32,
     /// The windows in a row in which the server was loaded, in which it was not, and in which it was idle.
-    loaded: u32,
-    calm: u32,
-    idle: u32,
+    loaded: Streak,
+    calm: Streak,
+    idle: Streak,
     /// True from a step back until the server was calm after it.
     tries: bool,
     /// The windows for which no step back is tried, after one that loaded the server again.
@@ -62,15 +62,14 @@ impl PauseRules {
         let is_known = load.is_some() || lateness.is_some();
         let is_idle = load.is_none_or(|load| load <= IDLE) && lateness.is_none_or(|it| it <= IN_TIME);
         let may_return = !planted!("pauses stay long when the server is idle");
-        let count = |windows: u32, holds: bool| if holds { windows.saturating_add(1) } else { 0 };
-        self.loaded = count(self.loaded, is_loaded);
-        self.idle = count(self.idle, !figures.polls || is_known && is_idle && may_return);
-        self.calm = count(self.calm, is_known && !is_loaded && may_return);
-        self.tries &= self.calm < CALM;
-        let polls_too_fast = figures.polls && self.loaded >= IN_A_ROW;
+        self.loaded.count(is_loaded);
+        self.idle.count(!figures.polls || is_known && is_idle && may_return);
+        self.calm.count(is_known && !is_loaded && may_return);
+        self.tries &= !self.calm.has(CALM);
+        let polls_too_fast = figures.polls && self.loaded.has(IN_A_ROW);
         let level = if polls_too_fast && !planted!("a loaded server is polled as before") {
             self.level.saturating_add(1).min(LEVELS)
-        } else if self.idle >= CALM || self.calm >= CALM && may_try {
+        } else if self.idle.has(CALM) || self.calm.has(CALM) && may_try {
             self.level.saturating_sub(1)
         } else {
             self.level
@@ -82,7 +81,8 @@ impl PauseRules {
         if is_slower && self.tries {
             self.stays.begin(LONG_REST);
         }
-        (self.level, self.idle, self.calm, self.tries) = (level, 0, 0, !is_slower);
+        (self.level, self.tries) = (level, !is_slower);
+        (self.idle, self.calm) = Default::default();
         self.rest.begin(REST);
         let rule = if is_slower { TunerRule::PollSlower } else { TunerRule::PollFaster };
         let reason = reason(figures.polls, load, lateness);

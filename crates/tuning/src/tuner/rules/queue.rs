@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use leasehold::{TunerSettings, planted, text::rough};
 
-use super::{CALM, LONG_REST, REST, Rest, RuleChange};
+use super::{CALM, LONG_REST, REST, Rest, RuleChange, Streak};
 use crate::tuner::{
     messages::TunerRule,
     window::{QueueDemand, WindowFigures},
@@ -26,8 +26,8 @@ pub(in crate::tuner) struct QueueRules {
     /// True while a queue stays that delays too much.
     sheds: bool,
     /// The windows in a row without such a queue, and without any.
-    calm: u32,
-    unseen: u32,
+    calm: Streak,
+    unseen: Streak,
     rest: Rest,
 }
 
@@ -76,16 +76,11 @@ impl QueueRules {
     }
 
     fn note(&mut self, queue: Option<QueueDemand>) {
-        match queue {
-            Some(queue) => {
-                let before = self.rate.unwrap_or(queue.rate);
-                self.rate = Some(before + (queue.rate - before) / 2.0);
-                self.unseen = 0;
-            }
-            None => {
-                self.unseen = self.unseen.saturating_add(1);
-                self.rate.take_if(|_| self.unseen >= FORGET);
-            }
+        self.unseen.count(queue.is_none());
+        self.rate.take_if(|_| self.unseen.has(FORGET));
+        if let Some(queue) = queue {
+            let before = self.rate.unwrap_or(queue.rate);
+            self.rate = Some(before + (queue.rate - before) / 2.0);
         }
     }
 
@@ -104,10 +99,8 @@ impl QueueRules {
             self.sheds = !planted!("a queue that stays is not shed");
         }
         let is_calm = stays(0.5).is_none() && !planted!("a queue stays bounded when the load has gone");
-        self.calm = if is_calm { self.calm.saturating_add(1) } else { 0 };
-        if self.calm >= CALM {
-            self.sheds = false;
-        }
+        self.calm.count(is_calm);
+        self.sheds &= !self.calm.has(CALM);
         self.sheds != before
     }
 

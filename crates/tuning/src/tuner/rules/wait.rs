@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use leasehold::{TunerSettings, planted};
 
-use super::{CALM, LONG_REST, REST, Rest, RuleChange};
+use super::{CALM, LONG_REST, REST, Rest, RuleChange, Streak};
 use crate::tuner::{messages::TunerRule, window::WindowFigures};
 
 /// The largest number of halvings.
@@ -23,8 +23,8 @@ pub(in crate::tuner) struct WaitRules {
     /// The number of halvings.
     level: u32,
     /// The windows in a row in which most waited in vain, and in which they did not.
-    in_vain: u32,
-    calm: u32,
+    in_vain: Streak,
+    calm: Streak,
     rest: Rest,
 }
 
@@ -41,16 +41,16 @@ impl WaitRules {
         let mostly_in_vain = Self::has_cause(figures) && !planted!("waits in vain stay as long");
         // Others wait for longer, and come first: to give up sooner than they do leads to nothing.
         let starves = mostly_in_vain && self.level > 0 && granted == 0;
-        self.in_vain = if mostly_in_vain { self.in_vain.saturating_add(1) } else { 0 };
+        self.in_vain.count(mostly_in_vain);
         // A wait that is too short makes some requests wait in vain by itself, so it is not asked for more than this: what does not
         // begin a shorter wait, such as a burst now and then, does not keep it.
-        let is_calm = self.in_vain < IN_VAIN && !planted!("a wait that was shortened stays short");
-        self.calm = if is_calm { self.calm.saturating_add(1) } else { 0 };
+        let is_calm = !self.in_vain.has(IN_VAIN) && !planted!("a wait that was shortened stays short");
+        self.calm.count(is_calm);
         let level = if starves {
             0
-        } else if self.in_vain >= IN_VAIN {
+        } else if self.in_vain.has(IN_VAIN) {
             self.level.saturating_add(1).min(LEVELS)
-        } else if self.calm >= CALM {
+        } else if self.calm.has(CALM) {
             self.level.saturating_sub(1)
         } else {
             self.level
@@ -60,7 +60,7 @@ impl WaitRules {
             return None;
         }
         let rule = if level > self.level { TunerRule::GiveUpSooner } else { TunerRule::WaitLonger };
-        (self.level, self.in_vain, self.calm) = (level, 0, 0);
+        (self.level, self.in_vain, self.calm) = (level, Streak::default(), Streak::default());
         self.rest.begin(if starves { LONG_REST } else { REST });
         let reason = format!("{timed_out} requests waited in vain, and {granted} were granted");
         (from != to).then_some(RuleChange { rule, to, reason })
