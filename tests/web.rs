@@ -4,7 +4,6 @@ mod support;
 mod web {
     mod bodies;
     mod extractor;
-    mod fence;
     mod health;
     mod scope;
     pub(crate) mod site;
