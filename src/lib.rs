@@ -56,10 +56,9 @@
 //! `docs/operations.md`, `docs/observability.md`, `docs/limits.md`, `docs/wire-format.md`, and the programs in `examples`.
 //!
 //! # Layout
-//! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
-//! defines where locks live and what every store guarantees. `lease` is
-//! what a caller holds, `request` what a caller asks, and `manager` the actor between them and the store, with the
-//! tools in `runtime`. `with_lock` is work under a lock in one statement. `config` is `config.toml` as a value.
+//! `core` makes the decisions, from the time and the random numbers that it is given; `runtime` supplies both, and has tools
+//! around actix. [`store`] defines where locks live and what every store guarantees. `lease` is what a caller holds, `request`
+//! what a caller asks, and `manager` the actor between them and the store. `listeners` hear what happens. `with_lock` is work under a lock in one statement. `config` is `config.toml` as a value.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
@@ -72,15 +71,13 @@ mod core;
 #[cfg(feature = "doctor")]
 pub mod doctor;
 pub mod election;
-pub mod env;
 pub mod fenced;
 mod lease;
+mod listeners;
 mod manager;
 mod request;
 mod runtime;
 pub mod schedule;
-mod spans;
-mod statistics;
 pub mod store;
 pub mod tuner;
 #[cfg(feature = "actix-web")]
@@ -97,6 +94,7 @@ pub use self::{
         Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, Release, ReleaseError, ReleaseSetError,
         Released, Renew, RenewError, RevokeRequested,
     },
+    listeners::statistics::{Distribution, Statistics, Summary},
     manager::{LockManager, LockManagerBuilder},
     request::{
         Acquire, AcquireAll, AcquireError, Drained, Inspect, InspectError, IsHeld, LeaseSettings, Leases,
@@ -104,7 +102,7 @@ pub use self::{
         Revoked, SHORTEST_TTL, SetTuning, Settings, Shutdown, StartError, Stats, SupervisionSettings,
         TunerSettings, Tuning, WaitSettings, WriteLock,
     },
-    statistics::{Distribution, Statistics, Summary},
+    runtime::env,
     store::{
         durability::Durability,
         error::{Certainty, StoreError},

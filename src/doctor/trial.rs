@@ -9,7 +9,7 @@ use crate::{
     config::{Config, ConfigError},
     core::{Mode, ResourceName, rough},
     doctor::{Severity, finding::Findings},
-    env::{Random, SystemRandom},
+    runtime::env::{Random, SystemRandom},
     store::{
         Acquired, Acquisition, Hold, Inbox, Metadata, Notification, Notifications, QueueTicket, Released,
         Renewed, Store, StoreError,

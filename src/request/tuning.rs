@@ -6,7 +6,7 @@ use actix::Message;
 use serde::Deserialize;
 
 use crate::{
-    core::{Backoff, InvalidValue, LONGEST_PAUSE, in_range},
+    core::{Backoff, InvalidValue, LONGEST_PAUSE, in_range, not_zero},
     request::keys::duration,
     store::{ServerLoad, StoreError},
 };
@@ -163,13 +163,7 @@ impl TunerSettings {
         in_range("tuner.standing_wait", self.standing_wait, MILLISECOND, self.burst_wait)?;
         in_range("tuner.max_pause", self.max_pause, MILLISECOND, LONGEST_PAUSE)?;
         in_range("tuner.min_wait", self.min_wait, Duration::ZERO, HOUR)?;
-        for (field, value) in
-            [("tuner.min_waiters", self.min_waiters), ("tuner.min_attempts", self.min_attempts)]
-        {
-            if value == 0 {
-                return Err(InvalidValue::new(field, value, "1 or more"));
-            }
-        }
-        Ok(())
+        not_zero("tuner.min_waiters", self.min_waiters)?;
+        not_zero("tuner.min_attempts", self.min_attempts)
     }
 }

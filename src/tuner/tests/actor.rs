@@ -10,10 +10,10 @@ use tokio::{runtime::Builder, task::LocalSet, time::sleep};
 
 use crate::{
     core::Backoff,
-    env::RuntimeClock,
     lease::Lease,
     manager::LockManager,
     request::{Acquire, AcquireError, SetTuning, Settings, Shutdown, TunerSettings, Tuning, tuning::Sample},
+    runtime::env::RuntimeClock,
     store::MemoryStore,
     tuner::{Figure, StopTuner, Tuner, TunerEvent, TunerRule},
 };
