@@ -55,10 +55,9 @@
 //! `docs/operations.md`, `docs/observability.md`, `docs/limits.md`, `docs/wire-format.md`, and the programs in `examples`.
 //!
 //! # Layout
-//! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
-//! defines where locks live and what every store guarantees. `lease` is
-//! what a caller holds, `request` what a caller asks, and `manager` the actor between them and the store, with the
-//! tools in `runtime`. `with_lock` is work under a lock in one statement. `config` is `config.toml` as a value.
+//! `core` makes the decisions, from the time and the random numbers that it is given; `runtime` supplies both, and has tools
+//! around actix. [`store`] defines where locks live and what every store guarantees. `lease` is what a caller holds, `request`
+//! what a caller asks, and `manager` the actor between them and the store. `listeners` hear what happens. `with_lock` is work under a lock in one statement. `config` is `config.toml` as a value.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
@@ -69,15 +68,13 @@ mod planted;
 mod config;
 mod core;
 pub mod election;
-pub mod env;
 pub mod fenced;
 mod lease;
+mod listeners;
 mod manager;
 mod request;
 mod runtime;
 pub mod schedule;
-mod spans;
-mod statistics;
 pub mod store;
 #[cfg(feature = "actix-web")]
 pub mod web;
@@ -93,6 +90,7 @@ pub use self::{
         Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, Release, ReleaseError, ReleaseSetError,
         Released, Renew, RenewError, RevokeRequested,
     },
+    listeners::statistics::{Distribution, Statistics, Summary},
     manager::{LockManager, LockManagerBuilder},
     request::{
         Acquire, AcquireAll, AcquireError, Drained, Inspect, InspectError, IsHeld, LeaseSettings, Leases,
@@ -100,7 +98,7 @@ pub use self::{
         Revoked, SHORTEST_TTL, SetTuning, Settings, Shutdown, StartError, Stats, SupervisionSettings, Tuning,
         WaitSettings, WriteLock,
     },
-    statistics::{Distribution, Statistics, Summary},
+    runtime::env,
     store::{
         durability::Durability,
         error::{Certainty, StoreError},

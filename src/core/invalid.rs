@@ -52,6 +52,17 @@ pub fn in_range(field: &str, value: Duration, least: Duration, most: Duration) -
     Err(InvalidValue::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }
 
+/// Refuses a number that is zero.
+pub(crate) fn not_zero<N: Default + PartialEq + fmt::Display>(
+    field: &str,
+    value: N,
+) -> Result<(), InvalidValue> {
+    if value != N::default() {
+        return Ok(());
+    }
+    Err(InvalidValue::new(field, value, "1 or more"))
+}
+
 impl fmt::Display for InvalidValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { field, value, allowed } = self;

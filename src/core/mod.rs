@@ -31,7 +31,7 @@ pub(crate) use self::{
     demand::Demand,
     doubling::Doubling,
     fence::since_given,
-    invalid::without_addresses,
+    invalid::{not_zero, without_addresses},
     pauses::Pauses,
     readable::{readable, readable_debug},
     renewal::{RenewalPlan, Renewals},

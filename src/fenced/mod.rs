@@ -13,7 +13,7 @@
 //! | a key of Redis | [`redis::enter`], [`redis::set`] |
 //! | rows of SQLite or PostgreSQL | [`sql::FenceTable`], or [`sql::update`] for rows with a column for the fence |
 //! | a file | [`FencedFile`] |
-//! | another service, over HTTP | [`HEADER`]; `leasehold::web::FenceGuard` refuses early at the service (feature `actix-web`) |
+//! | another service, over HTTP | send [`HEADER`]; the service reads it with [`parse_header`], and checks where it writes |
 //!
 //! ```
 //! # use std::sync::Arc;

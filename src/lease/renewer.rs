@@ -14,9 +14,9 @@ use actix::{
 
 use crate::{
     core::{Doubling, jitter},
-    env::{Draw, Random},
     lease::{Renew, RenewError, messages::ManagerLink, shared::LeaseShared},
     runtime::{
+        env::{Draw, Random},
         reactor,
         supervisor::{Death, supervise},
     },

@@ -11,10 +11,12 @@ use tokio::sync::{Notify, futures::Notified};
 
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity},
-    env::Clock,
     lease::{LeaseChange, LeaseEvent, RecordKey, revocation::Requests, terms::LeaseTerms},
-    spans::{LeaseSpan, Subject},
-    statistics::{Class, Recorder, Unconfirmed},
+    listeners::{
+        spans::{LeaseSpan, Subject},
+        statistics::{Class, Recorder, Unconfirmed},
+    },
+    runtime::env::Clock,
     store::{Acquisition, Hold},
 };
 

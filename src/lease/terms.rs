@@ -7,8 +7,7 @@ use actix::Recipient;
 use crate::{
     core::{Moment, RenewalPlan},
     lease::{LeaseEvent, RecordKey},
-    spans::AcquireSpan,
-    statistics::Class,
+    listeners::{spans::AcquireSpan, statistics::Class},
     store::{Acquisition, Grant},
 };
 

@@ -14,8 +14,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{Doubling, Pauses},
-    env::{Clock, Draw, Random, SystemClock, SystemRandom},
     lease::messages::ManagerLink,
+    listeners::statistics::Recorder,
     manager::{
         LockManager,
         dispatch::Dispatch,
@@ -33,10 +33,10 @@ use crate::{
     },
     request::{Settings, StartError},
     runtime::{
+        env::{Clock, Draw, Random, SystemClock, SystemRandom},
         responder::Answers,
         supervisor::{Death, supervise},
     },
-    statistics::Recorder,
     store::{Inbox, Metadata, Store},
 };
 

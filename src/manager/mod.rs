@@ -38,8 +38,8 @@ use tokio::time::Instant;
 
 use crate::{
     core::{Event, Moment, Pauses},
-    env::{Clock, Random},
     lease::messages::ManagerLink,
+    listeners::statistics::Recorder,
     manager::{
         happening::{Happening, Happenings, InHand},
         outage::Outage,
@@ -53,10 +53,10 @@ use crate::{
     },
     request::{AcquireError, Settings},
     runtime::{
+        env::{Clock, Random},
         reactor,
         responder::{Answers, Responder},
     },
-    statistics::Recorder,
     store::{Inbox, Metadata, Store},
 };
 

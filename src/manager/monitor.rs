@@ -17,7 +17,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{Doubling, Moment},
-    env::Random,
     lease::{RecordKey, Release, messages::ManagerLink, renewer::renewing, shared::LeaseShared},
     manager::{
         happening::{Happening, Happenings},
@@ -25,7 +24,7 @@ use crate::{
         records::Records,
         stream::Sources,
     },
-    runtime::supervisor::message_of,
+    runtime::{env::Random, supervisor::message_of},
 };
 
 /// The interval between checks of the owner actor of a bound lease.

@@ -13,7 +13,7 @@ use std::{
 use tokio::time::Instant;
 
 use super::COMPARE_CLOCKS_EVERY as CHECKED_EVERY;
-use crate::{core::one_line, statistics::Recorder, store::StoreError};
+use crate::{core::one_line, listeners::statistics::Recorder, store::StoreError};
 
 /// The interval between two lines about an outage that lasts.
 const EVERY: Duration = Duration::from_secs(60);

@@ -8,6 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     core::{Acquisition, LeaseStatus},
     lease::{Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, shared::LeaseShared},
+    listeners::statistics::Unconfirmed,
     manager::{
         shutdown::InFlight,
         waiting::{cohorts::CohortKey, place::Place},
@@ -18,7 +19,6 @@ use crate::{
         responder::Responder,
         timer_queue::Timer,
     },
-    statistics::Unconfirmed,
     store::{self, Hold, Refusal, StoreError},
 };
 

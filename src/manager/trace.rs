@@ -14,8 +14,8 @@ use actix::Message;
 use crate::{
     core::{Mode, Moment, ResourceName},
     lease::RecordKey,
+    listeners::statistics::{Class, RequestEnd},
     manager::{LockManager, record::Record},
-    statistics::{Class, RequestEnd},
 };
 
 /// A request that is over: refused, or granted and released.

@@ -8,13 +8,13 @@ use tokio::time::Instant;
 use crate::{
     core::InvalidValue,
     lease::RecordKey,
+    listeners::statistics::RequestEnd,
     manager::{LockManager, dispatch::ask::ask},
     request::{
         SetTuning, Settings, Tuning,
         tuning::{AskLoad, Load, Sample, Sampled},
         validated::ValidRequest,
     },
-    statistics::RequestEnd,
 };
 
 /// What came of requests that waited for as long as the settings say. The others say nothing about that setting.

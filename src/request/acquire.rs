@@ -5,7 +5,6 @@ use std::{fmt, marker::PhantomData};
 use actix::Message;
 
 use crate::{
-    core::ResourceName,
     lease::{Lease, LeaseSet},
     request::{AcquireError, options::Options},
 };
@@ -88,12 +87,11 @@ pub(crate) enum Takes {
 impl Acquire {
     /// Creates a request for the resource of this name, 1 to 512 bytes, exclusively.
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
-        Self::taking(resource, Takes::Everything { reentrant: true })
+        Self::with(resource, Options::new())
     }
 
-    pub(crate) fn with(resource: &ResourceName, options: Options) -> Self {
-        let resource = resource.as_bytes().to_vec();
-        Self { resource, takes: Takes::Everything { reentrant: true }, options, kind: PhantomData }
+    pub(crate) fn with(resource: impl AsRef<[u8]>, options: Options) -> Self {
+        Self::of(resource.as_ref().to_vec(), Takes::Everything { reentrant: true }, options)
     }
 
     /// Asks for `count` of the `of` permits that the resource has.
@@ -109,14 +107,14 @@ impl Acquire {
 impl ReadLock {
     /// Creates a request to read the resource of this name, 1 to 512 bytes.
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
-        Self::taking(resource, Takes::OneOfUnlimited)
+        Self::of(resource.as_ref().to_vec(), Takes::OneOfUnlimited, Options::new())
     }
 }
 
 impl WriteLock {
     /// Creates a request to write the resource of this name, 1 to 512 bytes.
     pub fn new(resource: impl AsRef<[u8]>) -> Self {
-        Self::taking(resource, Takes::Everything { reentrant: false })
+        Self::of(resource.as_ref().to_vec(), Takes::Everything { reentrant: false }, Options::new())
     }
 }
 
@@ -125,37 +123,34 @@ impl AcquireAll {
     /// matter. A repeated name counts once.
     pub fn new(resources: impl IntoIterator<Item: AsRef<[u8]>>) -> Self {
         let resource = resources.into_iter().map(|name| name.as_ref().to_vec()).collect();
-        let takes = Takes::Everything { reentrant: true };
-        Self { resource, takes, options: Options::new(), kind: PhantomData }
+        Self::of(resource, Takes::Everything { reentrant: true }, Options::new())
     }
 }
 
-impl<Kind> Request<Kind> {
-    fn taking(resource: impl AsRef<[u8]>, takes: Takes) -> Self {
-        let resource = resource.as_ref().to_vec();
-        Self { resource, takes, options: Options::new(), kind: PhantomData }
+impl<Kind, Names> Request<Kind, Names> {
+    const fn of(resource: Names, takes: Takes, options: Options) -> Self {
+        Self { resource, takes, options, kind: PhantomData }
     }
 }
 
 /// The same request as an [`Acquire`], for interfaces that take any of the three kinds. It takes no more than before.
 impl From<ReadLock> for Acquire {
     fn from(ReadLock { resource, takes, options, .. }: ReadLock) -> Self {
-        Self { resource, takes, options, kind: PhantomData }
+        Self::of(resource, takes, options)
     }
 }
 
 /// The same request as an [`Acquire`], for interfaces that take any of the three kinds. It is still not re-entrant.
 impl From<WriteLock> for Acquire {
     fn from(WriteLock { resource, takes, options, .. }: WriteLock) -> Self {
-        Self { resource, takes, options, kind: PhantomData }
+        Self::of(resource, takes, options)
     }
 }
 
 /// The same request once more, for somebody who asks again and again. Each that is sent is an acquisition of its own.
 impl<Kind, Names: Clone> Clone for Request<Kind, Names> {
     fn clone(&self) -> Self {
-        let Self { resource, takes, options, kind } = self;
-        Self { resource: resource.clone(), takes: *takes, options: options.clone(), kind: *kind }
+        Self::of(self.resource.clone(), self.takes, self.options.clone())
     }
 }
 

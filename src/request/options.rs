@@ -9,8 +9,8 @@ use crate::lease::Lease;
 use crate::{
     core::{Backoff, Pauses},
     lease::{LeaseEvent, LifeSign},
+    listeners::spans::CallerSpan,
     request::Request,
-    spans::CallerSpan,
     store::Metadata,
 };
 

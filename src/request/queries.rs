@@ -6,8 +6,8 @@ use actix::Message;
 
 use crate::{
     core::{InvalidValue, ResourceName, Token},
+    listeners::statistics::Statistics,
     request::{AcquireError, InspectError},
-    statistics::Statistics,
     store::{Inspection, Listing, Names, Register, RegisterWrite, StoreError, Walk},
 };
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::{
-    core::{Backoff, InvalidValue, exact, in_range},
+    core::{Backoff, InvalidValue, exact, in_range, not_zero},
     request::keys::{duration, given_duration},
 };
 
@@ -188,13 +188,8 @@ impl LimitSettings {
     fn check(&self) -> Result<(), InvalidValue> {
         in_range("limits.max_ttl", self.max_ttl, SHORTEST_TTL, 7 * DAY)?;
         in_range("limits.max_wait", self.max_wait, Duration::ZERO, 7 * DAY)?;
-        if self.max_waiters == 0 {
-            return Err(InvalidValue::new("limits.max_waiters", self.max_waiters, "1 or more"));
-        }
-        if self.max_pending == 0 {
-            return Err(InvalidValue::new("limits.max_pending", self.max_pending, "1 or more"));
-        }
-        Ok(())
+        not_zero("limits.max_waiters", self.max_waiters)?;
+        not_zero("limits.max_pending", self.max_pending)
     }
 }
 

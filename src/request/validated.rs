@@ -7,13 +7,15 @@ use actix::Recipient;
 use crate::{
     core::{InvalidValue, Mode, Owner, Pauses, RenewalPlan, ResourceName, Token, exact, in_range},
     lease::{LeaseEvent, LifeSign},
+    listeners::{
+        spans::{AcquireSpan, Subject, TRACEPARENT},
+        statistics::Class,
+    },
     request::{
         Request, SHORTEST_TTL, Settings,
         acquire::Takes,
         options::{Options, Wait},
     },
-    spans::{AcquireSpan, Subject, TRACEPARENT},
-    statistics::Class,
     store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
 };
 

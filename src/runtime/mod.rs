@@ -1,6 +1,9 @@
-//! Tools around actix and tokio that know no lock: supervision, batches, deferred replies, timers.
+//! The world around the locks, of which nothing knows any: time, randomness, and tools around actix and tokio.
 
 pub(crate) mod batcher;
+mod clock;
+pub mod env;
+mod random;
 pub(crate) mod reactor;
 pub(crate) mod responder;
 pub(crate) mod supervisor;

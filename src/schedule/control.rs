@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     core::ResourceName,
-    env::{Random, SystemRandom},
     manager::LockManager,
+    runtime::env::{Random, SystemRandom},
     store::StoreError,
 };
 

@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     core::{Doubling, Fence, ResourceName, Token},
-    env::{Draw, Random, SystemRandom},
     manager::LockManager,
     request::queries::UseRegister,
+    runtime::env::{Draw, Random, SystemRandom},
     store::{Certainty, Register, RegisterWrite, StoreError},
 };
 

@@ -4,10 +4,10 @@ use std::error::Error;
 
 use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 
-use super::{fence::Refused, problem::Problem};
+use super::problem::Problem;
 use crate::{
     core::InvalidValue,
-    fenced::{FencedWriteError, OpenError, StaleFenceError},
+    fenced::{FencedWriteError, HEADER, OpenError, StaleFenceError},
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     request::{AcquireError, InspectError, RevokeError},
     store::{Certainty, StoreError},
@@ -43,10 +43,9 @@ impl AsProblem for StoreError {
 
 impl AsProblem for InvalidValue {
     fn problem(&self) -> Problem {
-        // The names of what is locked, of who locks it and the tokens come from clients more often than not.
-        let named =
-            ["resource", "resources", "owner", "token", "token prefix"].contains(&self.field.as_str());
-        if named { Problem::INVALID } else { Problem::INTERNAL }
+        // The names of what is locked, of who locks it, the tokens and the fences come from clients more often than not.
+        let of_clients = ["resource", "resources", "owner", "token", "token prefix", HEADER];
+        if of_clients.contains(&self.field.as_str()) { Problem::INVALID } else { Problem::INTERNAL }
     }
 }
 
@@ -176,7 +175,6 @@ response_errors!(
     InvalidValue,
     LeaseLostError,
     OpenError,
-    Refused,
     ReleaseError,
     ReleaseSetError,
     RenewError,

@@ -55,18 +55,17 @@
 //! | the lease was lost on the way: the outcome is unknown | 503 | `outcome_unknown` | none |
 //! | a token that holds nothing | 409 | `not_holder` | none |
 //! | a fence that is stale: nothing was done | 412 | `stale_fence` | none |
-//! | no fence where one is needed | 428 | `fence_required` | none |
-//! | an invalid name of a resource, owner or token | 400 | `invalid` | none |
+//! | an invalid name of a resource, owner or token, an invalid fence | 400 | `invalid` | none |
 //! | another invalid value, or a store that can never grant this | 500 | `internal` | none |
 //!
-//! Names, owners and tokens are often made of what the client sent, so a wrong one is the client's mistake. All other
+//! Names, owners, tokens and [fences](crate::fenced::parse_header) are often made of what the client sent, so a wrong one is the
+//! client's mistake. All other
 //! values are the program's. A response with 500 is logged with its error. An outcome that is unknown has no `Retry-After`,
 //! because only the application knows whether it can be repeated.
 
 mod body;
 mod errors;
 mod extractor;
-mod fence;
 mod health;
 mod holdings;
 mod middleware;
@@ -78,7 +77,6 @@ mod tests;
 pub use self::{
     errors::AsProblem,
     extractor::{LockKey, Locked},
-    fence::{FenceGuard, LargestFences},
     health::health,
     middleware::Locks,
     problem::Problem,

@@ -91,14 +91,6 @@ impl Problem {
         retry_after: None,
     };
 
-    /// A request without the fence that its receiver needs (RFC 6585).
-    pub(crate) const FENCE_REQUIRED: Self = Self {
-        status: StatusCode::PRECONDITION_REQUIRED,
-        kind: "fence_required",
-        detail: "the request has to carry the fence of a lease, in the header leasehold-fence",
-        retry_after: None,
-    };
-
     /// A fence that is smaller than one that has been here: nothing was done.
     pub(crate) const STALE_FENCE: Self = Self {
         status: StatusCode::PRECONDITION_FAILED,

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::errors::AsProblem;
 use crate::{
-    core::{InvalidValue, LossReason, Mode, Owner, ResourceName, Token},
+    core::{Fence, InvalidValue, LossReason, Mode, Owner, ResourceName, Token},
+    fenced::{HEADER, StaleFenceError},
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     request::{AcquireError, InspectError, RevokeError},
     store::{Holder, HolderState, StoreError},
@@ -169,9 +170,15 @@ fn a_token_that_holds_nothing_is_409() {
 }
 
 #[test]
+fn a_fence_that_is_stale_is_412() {
+    assert_all_tell(&[&StaleFenceError::new(Fence::new(7), None)], 412, "stale_fence", None);
+}
+
+#[test]
 fn a_name_is_the_mistake_of_the_client_and_everything_else_of_the_program() {
-    let errors: [&dyn ResponseError; 4] = [
+    let errors: [&dyn ResponseError; 5] = [
         &invalid("owner"),
+        &invalid(HEADER),
         &AcquireError::from(ResourceName::new("").unwrap_err()),
         &InspectError::from(invalid("resource")),
         &ReleaseError::from(invalid("resource")),

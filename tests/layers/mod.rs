@@ -1,6 +1,6 @@
 //! The layers of the crate, and the folders in them: each imports only those before it.
 //!
-//! `core ◀ env · statistics · spans · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ election ◀ config ◀ schedule ◀ web`
+//! `core ◀ listeners · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ election ◀ config ◀ schedule ◀ web`
 
 pub(crate) mod paths;
 pub(crate) mod rules;
@@ -146,7 +146,7 @@ fn what_is_allowed_is_not_reported() {
 #[test]
 fn what_is_forbidden_is_reported() {
     let forbidden = [
-        ("src/core/name.rs", "use crate::env::Clock;", "core/name: it imports env::Clock"),
+        ("src/core/name.rs", "use crate::runtime::A;", "core/name: it imports runtime::A"),
         ("src/core/name.rs", "use super::super::store::Store;", "core/name: it imports store::Store"),
         ("src/core/mod.rs", "use super::store::Store;", "core: it imports store::Store"),
         ("src/core/name.rs", "use tokio::time;", "src/core/name.rs: it uses the crate tokio"),
@@ -160,7 +160,11 @@ fn what_is_forbidden_is_reported() {
             "fn f() { println!(\"{}\", serde_json::to_string(&1)) }",
             "src/core/name.rs: it uses the crate serde_json",
         ),
-        ("src/env.rs", "use crate::{core::Moment, store::Store};", "env: it imports store::Store"),
+        (
+            "src/runtime/env.rs",
+            "use crate::{core::Moment, store::Store};",
+            "runtime/env: it imports store::Store",
+        ),
         ("src/store/memory.rs", "use {crate::lease::Lease};", "store/memory: it imports lease::Lease"),
         (
             "src/store/memory.rs",
@@ -186,7 +190,7 @@ fn what_is_forbidden_is_reported() {
         ("src/config/mod.rs", "use crate::web::Locks;", "config: it imports web::Locks"),
         ("src/schedule/mod.rs", "use crate::web::health;", "schedule: it imports web::health"),
         ("src/election/mod.rs", "use crate::web::Locks;", "election: it imports web::Locks"),
-        ("src/runtime/mod.rs", "use crate::statistics::A;", "runtime: it imports statistics::A"),
+        ("src/runtime/mod.rs", "use crate::listeners::A;", "runtime: it imports listeners::A"),
         ("src/store/memory.rs", "fn f() { dbg!(1); }", "src/store/memory.rs: dbg! is left in it"),
         (
             "src/config/mod.rs",
@@ -194,8 +198,8 @@ fn what_is_forbidden_is_reported() {
             "src/config/mod.rs: unimplemented! is left in it",
         ),
         ("src/odd.rs", "use crate::core::A;", "odd is not a known layer"),
-        ("src/core/name.rs", "use self::super::super::env::A;", "core/name: it imports env::A"),
-        ("src/env.rs", "extern crate redis as r;", "src/env.rs: it uses the crate redis"),
+        ("src/core/name.rs", "use self::super::super::runtime::A;", "core/name: it imports runtime::A"),
+        ("src/runtime/env.rs", "extern crate redis as r;", "src/runtime/env.rs: it uses the crate redis"),
         (
             "src/store/error.rs",
             "#[error(\"{}\", crate::lease::name(x))] struct E;",
@@ -208,8 +212,8 @@ fn what_is_forbidden_is_reported() {
         ),
         (
             "src/core/name.rs",
-            "macro_rules! m { () => { use crate::{core::A, env::Clock}; } }",
-            "core/name: it imports env::Clock",
+            "macro_rules! m { () => { use crate::{core::A, runtime::B}; } }",
+            "core/name: it imports runtime::B",
         ),
         (
             "src/store/memory.rs",
@@ -222,9 +226,9 @@ fn what_is_forbidden_is_reported() {
             "store/memory: crate::LIMIT does not name its layer",
         ),
         (
-            "src/env.rs",
+            "src/runtime/env.rs",
             "fn f() { tokio::select! { _ = f() => { dbg!(1); } } }",
-            "src/env.rs: dbg! is left in it",
+            "src/runtime/env.rs: dbg! is left in it",
         ),
     ];
     for (path, code, expected) in forbidden {
@@ -258,12 +262,12 @@ fn a_file_that_is_long_or_does_not_say_what_it_is_is_reported() {
         "// A comment.",
     ];
     for text in wrong {
-        let broken = broken_rules(&[("src/env.rs".to_owned(), text.to_owned())]);
-        assert_eq!(broken, ["src/env.rs: its first line is not one sentence after //!"], "{text}");
+        let broken = broken_rules(&[("src/runtime/env.rs".to_owned(), text.to_owned())]);
+        assert_eq!(broken, ["src/runtime/env.rs: its first line is not one sentence after //!"], "{text}");
     }
     let long = format!("//! Long, e.g. `std::fmt` by heart.\n{}", "\n".repeat(350));
     assert_eq!(
-        broken_rules(&[("src/env.rs".to_owned(), long)]),
-        ["src/env.rs: it has 351 lines, more than 350"]
+        broken_rules(&[("src/runtime/env.rs".to_owned(), long)]),
+        ["src/runtime/env.rs: it has 351 lines, more than 350"]
     );
 }

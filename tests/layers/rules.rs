@@ -10,7 +10,7 @@ use super::paths::Paths;
 /// Each imports only those before it. Those in one row do not know each other.
 const LAYERS: [&[&str]; 12] = [
     &["core"],
-    &["env", "statistics", "spans", "runtime"],
+    &["listeners", "runtime"],
     &["store"],
     &["lease"],
     &["request"],
@@ -120,10 +120,10 @@ fn may_use(module: &[String], dependency: &str) -> bool {
             dependency == "redis" || !dependency.starts_with("actix") && !is_apart(dependency)
         }
         ["store", ..] => !dependency.starts_with("actix") && !is_apart(dependency),
-        ["spans", ..] => {
+        ["listeners", "spans", ..] => {
             ["opentelemetry", "tracing_opentelemetry"].contains(&dependency) || !is_apart(dependency)
         }
-        ["statistics", ..] => dependency == "metrics" || !is_apart(dependency),
+        ["listeners", "statistics", ..] => dependency == "metrics" || !is_apart(dependency),
         ["web", ..] => dependency.starts_with("actix") || !is_apart(dependency),
         _ => !is_apart(dependency),
     }

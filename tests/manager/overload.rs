@@ -18,8 +18,8 @@ use futures_util::{
     future::{BoxFuture, join_all},
 };
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, Inspect, InspectError, List, LockManager, MemoryStore, Ready,
-    ResourceName, Revoke, Settings, Stats, StoreError,
+    Acquire, AcquireAll, AcquireError, Inspect, InspectError, List, LockManager, MemoryStore, Ready, Revoke,
+    Settings, Stats, StoreError,
 };
 use leasehold_testing::decorated::{Decorated, Hooks, Verb};
 use tokio::time::{sleep, timeout};

@@ -2,7 +2,6 @@
 
 mod bodies;
 mod extractor;
-mod fence;
 mod health;
 mod scope;
 pub(crate) mod site;

@@ -24,13 +24,13 @@ use self::{
 };
 use crate::{
     lease::RecordKey,
+    listeners::statistics::{Recorder, Stopwatch},
     manager::{
         happening::{Attempt, Happening, Happenings},
         outage::Outage,
         record::weight,
     },
     runtime::batcher::{Batcher, Flight, Number},
-    statistics::{Recorder, Stopwatch},
     store::{Hold, Store, StoreError},
 };
 

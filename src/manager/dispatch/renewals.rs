@@ -14,9 +14,9 @@ use super::{End, all_well, ask::ask_each};
 use crate::{
     core::{LossReason, Moment},
     lease::{RenewError, shared::LeaseShared},
+    listeners::statistics::Stopwatch,
     manager::happening::Happening,
     runtime::{responder::Responder, supervisor::message_of},
-    statistics::Stopwatch,
     store::{Renewed, StoreError},
 };
 

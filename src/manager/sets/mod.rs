@@ -12,8 +12,8 @@ use self::one_by_one::{names, one_by_one};
 
 use crate::{
     core::{Acquisition, Executed, Moment, ResourceName, Token, Validity},
-    env::Draw,
     lease::{Lease, LeaseSet, shared::LeaseShared},
+    listeners::statistics::{Class, RequestEnd, Stopwatch},
     manager::{
         LockManager,
         dispatch::ask::ask_for_all,
@@ -23,8 +23,10 @@ use crate::{
         waiting::{attempts::NEVER_SENT, hand_off::is_alone},
     },
     request::{Acquire, AcquireAll, AcquireError, OwnWaiter, options::Options, validated::ValidRequest},
-    runtime::responder::{DeferredReply, Responder},
-    statistics::{Class, RequestEnd, Stopwatch},
+    runtime::{
+        env::Draw,
+        responder::{DeferredReply, Responder},
+    },
     store::{self, AcquiredAll, Certainty, Grant, StoreError},
 };
 
@@ -112,7 +114,7 @@ impl LockManager {
         self.may_admit()?;
         let class = self.stats.class(request.options.class.as_deref());
         let validate = |name: &ResourceName| {
-            self.check(Acquire::with(name, request.options.clone()), self.random.token(), class)
+            self.check(Acquire::with(name.as_bytes(), request.options.clone()), self.random.token(), class)
         };
         Ok(names(&request.resource)?.iter().map(validate).collect::<Result<_, _>>()?)
     }

@@ -7,7 +7,6 @@ use tokio::time::sleep;
 
 use crate::{
     core::{InvalidValue, Moment, ResourceName},
-    env::Clock,
     lease::{Lease, LeaseSet, set::first_lost},
     manager::LockManager,
     request::{
@@ -15,6 +14,7 @@ use crate::{
         options::{Options, Wait},
         validated::ValidRequest,
     },
+    runtime::env::Clock,
     store::ALL_AT_MOST,
 };
 
@@ -41,7 +41,7 @@ pub(crate) async fn one_by_one(
                 _ => Wait::AtMost(deadline.remaining(clock.now())),
             };
             let options = Options { wait: Some(wait), for_a_set: true, ..options.clone() };
-            let asking = manager.send(Acquire::with(name, options));
+            let asking = manager.send(Acquire::with(name.as_bytes(), options));
             let answer = tokio::select! {
                 biased;
                 answer = asking => answer.unwrap_or(Err(AcquireError::Restarted)),

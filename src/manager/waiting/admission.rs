@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     core::{Acquisition, Event, InvalidValue, Moment, Terms, Token},
     lease::Lease,
+    listeners::statistics::{Class, RequestEnd},
     manager::{
         LockManager,
         record::{Record, Role, Waiter},
@@ -12,7 +13,6 @@ use crate::{
     },
     request::{AcquireError, Request, validated::ValidRequest},
     runtime::responder::{DeferredReply, Responder},
-    statistics::{Class, RequestEnd},
 };
 
 impl LockManager {

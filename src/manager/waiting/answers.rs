@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     core::{Answer, End, Event, Moment, Told},
     lease::{Lease, RecordKey, shared::LeaseShared, terms::LeaseTerms},
+    listeners::statistics::RequestEnd,
     manager::{
         LockManager,
         happening::Attempt,
@@ -14,7 +15,6 @@ use crate::{
     },
     request::{AcquireError, validated::ValidRequest},
     runtime::responder::Responder,
-    statistics::RequestEnd,
     store::{Durability, Grant, Refusal, StoreError},
 };
 

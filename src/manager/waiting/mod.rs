@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use crate::{
     core::{Event, Moment, Situation, Steps},
-    env::Draw,
     lease::RecordKey,
     manager::{LockManager, stream::DEFER_FOR},
     request::AcquireError,
+    runtime::env::Draw,
 };
 
 impl LockManager {

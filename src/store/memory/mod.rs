@@ -31,7 +31,7 @@ use self::{
 };
 use crate::{
     core::{Fence, Moment, ResourceName},
-    env::{Clock, SystemClock},
+    runtime::env::{Clock, SystemClock},
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, HandedOff, Hold, HoldersNotified, Inbox,
         Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register, RegisterWrite,

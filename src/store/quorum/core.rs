@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     core::{Doubling, Moment, Token, majority},
-    env::Clock,
+    runtime::env::Clock,
     store::{
         Certainty, Hold, Released, StoreError,
         quorum::{

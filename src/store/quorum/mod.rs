@@ -39,7 +39,7 @@ use self::{
 pub use self::{failure::NodeFailure, options::QuorumOptions};
 use crate::{
     core::{InvalidValue, Mode, ResourceName, exact},
-    env::{Clock, SystemClock},
+    runtime::env::{Clock, SystemClock},
     store::{
         Acquired, Acquisition, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Names,
         Notifications, QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply, Store,

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     core::{Fence, abstains_for},
-    env::Clock,
+    runtime::env::Clock,
     store::{
         Acquired, AcquiredFrom, Acquisition, Grant, Incarnation, QuorumNode, Recovered, Refusal, StoreError,
         quorum::{

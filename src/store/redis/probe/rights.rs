@@ -7,7 +7,7 @@
 use redis::Value;
 
 use crate::{
-    env::{Random, SystemRandom},
+    runtime::env::{Random, SystemRandom},
     store::{
         StoreError,
         redis::{

@@ -3,14 +3,13 @@
 mod buckets;
 mod classes;
 mod distribution;
+mod ear;
 mod event;
 #[cfg(feature = "metrics")]
 mod meters;
-#[cfg(not(feature = "metrics"))]
-#[path = "no_meters.rs"]
-mod meters;
 mod recorder;
-pub(crate) mod seconds;
+mod seconds;
+mod stopwatch;
 mod tally;
 mod windows;
 
@@ -21,8 +20,8 @@ use serde::{Serialize, Serializer};
 pub(crate) use self::{
     classes::Class,
     event::RequestEnd,
-    meters::Stopwatch,
     recorder::{Recorder, Unconfirmed},
+    stopwatch::Stopwatch,
 };
 pub use self::{distribution::Distribution, tally::Summary};
 use crate::core::LossReason;

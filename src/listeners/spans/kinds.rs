@@ -1,4 +1,4 @@
-//! The spans, as `tracing` knows them: one that no subscriber wants is never made.
+//! The kinds of spans, as `tracing` knows them: one that no subscriber wants is never made.
 
 use std::time::Duration;
 
@@ -9,13 +9,16 @@ use super::trace;
 use super::{Metadata, Subject};
 use crate::core::Fence;
 
+/// True if this build makes spans.
+const IS_ENABLED: bool = cfg!(feature = "spans");
+
 /// The span that a request was made in.
 #[derive(Clone, Default)]
 pub(crate) struct CallerSpan(Own);
 
 impl CallerSpan {
     pub(crate) fn current() -> Self {
-        Self(Own(Span::current()))
+        Self(Own(if IS_ENABLED { Span::current() } else { Span::none() }))
     }
 }
 
@@ -27,6 +30,9 @@ struct Own(Span);
 impl Own {
     /// Makes a span with the subscriber of this one.
     fn beside(&self, make: impl Fn() -> Span) -> Span {
+        if !IS_ENABLED {
+            return Span::none();
+        }
         self.0.with_subscriber(|(_, own)| dispatcher::with_default(own, &make)).unwrap_or_else(&make)
     }
 }
@@ -48,35 +54,22 @@ impl Drop for Own {
 }
 
 /// The span of a request, until its answer.
+#[derive(Default)]
 pub(crate) struct AcquireSpan {
     span: Own,
     /// The trace of the holder that it was linked to last.
-    #[cfg(feature = "opentelemetry")]
     linked: Option<String>,
-}
-
-impl Default for AcquireSpan {
-    fn default() -> Self {
-        Self::of(Span::none())
-    }
 }
 
 impl AcquireSpan {
     pub(crate) fn new(caller: &CallerSpan, Subject { resource, token, mode }: Subject<'_>) -> Self {
-        Self::of(caller.0.beside(|| {
+        let span = caller.0.beside(|| {
             info_span!(
                 target: "leasehold", parent: &caller.0.0, "acquire", %resource, %token, %mode,
                 fence = Empty, attempts = Empty, wait_seconds = Empty, outcome = Empty
             )
-        }))
-    }
-
-    const fn of(span: Span) -> Self {
-        Self {
-            span: Own(span),
-            #[cfg(feature = "opentelemetry")]
-            linked: None,
-        }
+        });
+        Self { span: Own(span), linked: None }
     }
 
     /// Returns true if it is worth the search for whoever it waits behind.
@@ -95,26 +88,17 @@ impl AcquireSpan {
 
     /// Returns true if it is linked to the trace of a holder.
     pub(crate) const fn is_linked(&self) -> bool {
-        #[cfg(feature = "opentelemetry")]
-        return self.linked.is_some();
-        #[cfg(not(feature = "opentelemetry"))]
-        false
+        self.linked.is_some()
     }
 
     /// Links it to the trace of a holder, once. Returns true if it was not linked to it before.
     pub(crate) fn waits_behind(&mut self, holder: &Metadata) -> bool {
+        let theirs = holder.get(super::TRACEPARENT).filter(|_| self.is_traced());
+        let Some(theirs) = theirs.filter(|theirs| self.linked.as_ref() != Some(theirs)) else { return false };
         #[cfg(feature = "opentelemetry")]
-        if let Some(theirs) = holder.get(super::TRACEPARENT)
-            && self.linked.as_ref() != Some(theirs)
-            && !self.span.0.is_disabled()
-        {
-            trace::link(&self.span.0, theirs);
-            self.linked = Some(theirs.clone());
-            return true;
-        }
-        #[cfg(not(feature = "opentelemetry"))]
-        let _ = holder;
-        false
+        trace::link(&self.span.0, theirs);
+        self.linked = Some(theirs.clone());
+        true
     }
 
     pub(crate) fn granted(&self, attempts: u32, waited: Duration, fence: Option<Fence>) {

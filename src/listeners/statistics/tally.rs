@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{buckets::Buckets, event::Event, micros};
-use crate::statistics::{Distribution, RequestEnd, distribution, seconds};
+use super::{
+    buckets::Buckets,
+    distribution::{self, Distribution},
+    event::{Event, RequestEnd},
+    micros, seconds,
+};
 
 /// The counters of a window of time, or of a class of requests.
 ///

@@ -6,31 +6,28 @@ use std::{
     time::Duration,
 };
 
-use hdrhistogram::Histogram;
-
 use super::{
+    Statistics,
+    buckets::Buckets,
     classes::{Class, Classes},
+    ear::Ear,
     event::{Event, RequestEnd},
-    meters::Meters,
     micros,
     windows::Windows,
 };
-use crate::{
-    core::{LossReason, Moment},
-    statistics::{Distribution, Statistics},
-};
+use crate::core::{LossReason, Moment};
 
 /// The recorder of the counters.
 pub(crate) struct Recorder(Mutex<Counts>);
 
 struct Counts {
     stats: Statistics,
-    retries: Histogram<u64>,
-    waited: Histogram<u64>,
-    held_for: Histogram<u64>,
+    retries: Buckets,
+    waited: Buckets,
+    held_for: Buckets,
     windows: Windows,
     classes: Classes,
-    meters: Meters,
+    ear: Option<Box<dyn Ear>>,
 }
 
 impl Counts {
@@ -41,8 +38,10 @@ impl Counts {
         if let Some(class) = class {
             self.classes.note(class, &event);
         }
-        let named = class.and_then(|class| Some((class, self.classes.name(class)?)));
-        self.meters.note(named, &event);
+        if let Some(ear) = &mut self.ear {
+            let named = class.and_then(|class| Some((class, self.classes.name(class)?)));
+            ear.hear(named, &event);
+        }
     }
 
     fn count(&mut self, event: &Event) {
@@ -62,7 +61,7 @@ impl Counts {
             Event::Releasing { held_for } => {
                 stats.held -= 1;
                 stats.releases_unconfirmed += 1;
-                self.held_for.saturating_record(micros(held_for));
+                self.held_for.record(micros(held_for));
             }
             Event::Released => {
                 stats.releases_unconfirmed -= 1;
@@ -71,7 +70,7 @@ impl Counts {
             Event::Lost { reason, held_for } => {
                 stats.held -= 1;
                 *stats.lost.entry(reason).or_default() += 1;
-                self.held_for.saturating_record(micros(held_for));
+                self.held_for.record(micros(held_for));
             }
             Event::FoundLost(reason) => {
                 stats.releases_unconfirmed -= 1;
@@ -90,8 +89,8 @@ impl Counts {
             RequestEnd::Granted { attempts, waited } => {
                 stats.granted += 1;
                 stats.held += 1;
-                self.retries.saturating_record(u64::from(attempts.saturating_sub(1)));
-                self.waited.saturating_record(micros(waited));
+                self.retries.record(u64::from(attempts.saturating_sub(1)));
+                self.waited.record(micros(waited));
             }
             RequestEnd::Refused => stats.refused += 1,
             RequestEnd::TimedOut => stats.timed_out += 1,
@@ -103,19 +102,14 @@ impl Counts {
 
 impl Recorder {
     pub(crate) fn new() -> Self {
-        // A time longer than a week, which no setting allows, is counted as a week.
-        const WEEK_IN_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
-        const DIGITS: u8 = 2;
-        let histogram =
-            || Histogram::new_with_max(WEEK_IN_MICROS, DIGITS).expect("constants within its bounds");
         Self(Mutex::new(Counts {
             stats: Statistics::default(),
-            retries: histogram(),
-            waited: histogram(),
-            held_for: histogram(),
+            retries: Buckets::default(),
+            waited: Buckets::default(),
+            held_for: Buckets::default(),
             windows: Windows::new(),
             classes: Classes::default(),
-            meters: Meters::new(),
+            ear: ear(),
         }))
     }
 
@@ -128,9 +122,10 @@ impl Recorder {
         self.counts().note(class, event);
     }
 
-    #[cfg(feature = "metrics")]
-    pub(super) fn with_meters(&self, act: impl FnOnce(&mut Meters)) {
-        act(&mut self.counts().meters);
+    pub(super) fn store_answered(&self, verb: &'static str, well: bool, took: Duration) {
+        if let Some(ear) = &mut self.counts().ear {
+            ear.store_answered(verb, well, took);
+        }
     }
 
     /// Returns the class of this name. `None` if it has no valid one.
@@ -200,17 +195,19 @@ impl Recorder {
     pub(crate) fn tick(&self, now: Moment) {
         let mut counts = self.counts();
         counts.windows.advance(now);
-        let Counts { windows, meters, .. } = &*counts;
-        meters.tick(|| windows.summaries().0);
+        let Counts { windows, ear, .. } = &mut *counts;
+        if let Some(ear) = ear {
+            ear.tick(&|| windows.summaries().0);
+        }
     }
 
     pub(crate) fn snapshot(&self) -> Statistics {
         let counts = self.counts();
         let (last_minute, last_hour) = counts.windows.summaries();
         Statistics {
-            retries: Distribution::of(&counts.retries),
-            waited: Distribution::of(&counts.waited),
-            held_for: Distribution::of(&counts.held_for),
+            retries: counts.retries.distribution(),
+            waited: counts.waited.distribution(),
+            held_for: counts.held_for.distribution(),
             last_minute,
             last_hour,
             classes: counts.classes.summaries(),
@@ -223,6 +220,14 @@ impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Recorder").field(&self.counts().stats).finish()
     }
+}
+
+/// Returns the listener that this build has.
+fn ear() -> Option<Box<dyn Ear>> {
+    #[cfg(feature = "metrics")]
+    return Some(Box::new(super::meters::Meters::new()));
+    #[cfg(not(feature = "metrics"))]
+    None
 }
 
 /// A release that the store has not confirmed yet. Dropping it counts the lease as released: nobody waits for the

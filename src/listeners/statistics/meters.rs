@@ -4,16 +4,15 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::Instant,
+    time::Duration,
 };
 
 use metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram};
 
 use super::{
-    Class,
-    classes::NONE,
+    classes::{Class, NONE},
+    ear::Ear,
     event::{Event, RequestEnd},
-    recorder::Recorder,
     tally::Summary,
 };
 
@@ -163,12 +162,25 @@ impl OfClass {
     }
 }
 
-impl Meters {
-    /// Tells an event, which is of a request or a lease of this class.
-    pub(super) fn note(&mut self, class: Option<(Class, &Arc<str>)>, event: &Event) {
+impl Ear for Meters {
+    fn hear(&mut self, class: Option<(Class, &Arc<str>)>, event: &Event) {
         guarded(|| self.tell(class, event));
     }
 
+    fn store_answered(&mut self, verb: &'static str, well: bool, took: Duration) {
+        let outcome = if well { "ok" } else { "error" };
+        let register = || histogram!(STORE, "verb" => verb, "outcome" => outcome);
+        guarded(|| self.store.entry((verb, well)).or_insert_with(register).record(took));
+    }
+
+    fn tick(&mut self, last_minute: &dyn Fn() -> Summary) {
+        if let Some(left) = last_minute().smallest_validity_left {
+            guarded(|| gauge!(SMALLEST_LEFT).set(left));
+        }
+    }
+}
+
+impl Meters {
     fn tell(&mut self, class: Option<(Class, &Arc<str>)>, event: &Event) {
         let of_class = match class {
             None => &self.unclassed,
@@ -212,37 +224,11 @@ impl Meters {
             Event::Reclaimed => counter!(RECLAIMS).increment(1),
         }
     }
-
-    /// Tells what is true of the last minute.
-    pub(super) fn tick(&self, last_minute: impl FnOnce() -> Summary) {
-        if let Some(left) = last_minute().smallest_validity_left {
-            guarded(|| gauge!(SMALLEST_LEFT).set(left));
-        }
-    }
 }
 
 /// Tells the recorder of the application something. If that panics, the manager goes on, which is in the midst of a step.
 fn guarded(tell: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(tell)).is_err() {
         tracing::error!("the recorder of the metrics panicked: they lack an event");
-    }
-}
-
-/// A measurement of the time that the store takes for a call.
-pub(crate) struct Stopwatch(Instant);
-
-impl Stopwatch {
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    /// Tells the time since the start.
-    pub(crate) fn store_answered(self, recorder: &Recorder, verb: &'static str, well: bool) {
-        let took = self.0.elapsed();
-        recorder.with_meters(|meters| {
-            let outcome = if well { "ok" } else { "error" };
-            let register = || histogram!(STORE, "verb" => verb, "outcome" => outcome);
-            guarded(|| meters.store.entry((verb, well)).or_insert_with(register).record(took));
-        });
     }
 }

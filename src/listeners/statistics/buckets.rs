@@ -1,16 +1,16 @@
-//! A small histogram of times, of which windows keep many: eight buckets for each doubling.
+//! The histogram of all distributions: eight buckets for each doubling, in 1.2 KiB, because windows and classes keep many.
 
-use crate::statistics::Distribution;
+use super::distribution::Distribution;
 
 /// The number of buckets for each doubling, as a power of two.
 const FINENESS: u32 = 3;
 const BETWEEN_DOUBLINGS: usize = 1 << FINENESS;
 
-/// The largest time with a bucket of its own: 12.7 days, in microseconds. Of longer ones only the maximum is known.
+/// The largest value with a bucket of its own: 12.7 days in microseconds. Of larger ones only the maximum is known.
 const LARGEST: u64 = (1 << 40) - 1;
 const BUCKETS: usize = (40 - FINENESS as usize + 1) * BETWEEN_DOUBLINGS;
 
-/// A histogram of times in microseconds, in 1.2 KiB.
+/// A histogram of times in microseconds, or of counts.
 #[derive(Clone)]
 pub(super) struct Buckets {
     counts: [u32; BUCKETS],
@@ -20,12 +20,12 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    pub(super) fn record(&mut self, micros: u64) {
-        let bucket = &mut self.counts[bucket_of(micros.min(LARGEST))];
+    pub(super) fn record(&mut self, value: u64) {
+        let bucket = &mut self.counts[bucket_of(value.min(LARGEST))];
         *bucket = bucket.saturating_add(1);
         self.count += 1;
-        self.sum = self.sum.saturating_add(micros);
-        self.max = self.max.max(micros);
+        self.sum = self.sum.saturating_add(value);
+        self.max = self.max.max(value);
     }
 
     pub(super) fn add(&mut self, other: &Self) {
@@ -66,13 +66,13 @@ impl Default for Buckets {
     }
 }
 
-fn bucket_of(micros: u64) -> usize {
-    // Below eight there is a bucket for each microsecond.
-    let Some(shift) = (micros | 1).ilog2().checked_sub(FINENESS) else { return micros as usize };
-    (shift as usize) * BETWEEN_DOUBLINGS + (micros >> shift) as usize
+fn bucket_of(value: u64) -> usize {
+    // Below eight there is a bucket for each value.
+    let Some(shift) = (value | 1).ilog2().checked_sub(FINENESS) else { return value as usize };
+    (shift as usize) * BETWEEN_DOUBLINGS + (value >> shift) as usize
 }
 
-/// Returns the largest time of a bucket.
+/// Returns the largest value of a bucket.
 fn end_of(bucket: usize) -> u64 {
     let Some(shift) = (bucket / BETWEEN_DOUBLINGS).checked_sub(1) else { return bucket as u64 };
     let above = (bucket % BETWEEN_DOUBLINGS + BETWEEN_DOUBLINGS + 1) as u64;
