@@ -15,7 +15,7 @@ use leasehold::{
     Config,
     doctor::{self, Diagnosis, Finding, Severity},
 };
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// What a server needs so that there is nothing to find.
 const GOOD: [&str; 2] = ["--appendonly", "yes"];
