@@ -1,6 +1,6 @@
 //! The very end of a program: what is left in the store of a lease that is dropped there, and what was only just started.
 
-use std::{env, process::Command, sync::Arc, time::Duration};
+use std::{env, sync::Arc, time::Duration};
 
 use actix::{Actor, System};
 use leasehold::{
@@ -8,8 +8,8 @@ use leasehold::{
     election::{Election, Singleton, SingletonContext},
     schedule::Schedule,
 };
+use leasehold_testing::{process::this_program, servers::RedisServer};
 use leasehold_tuning::tuner::Tuner;
-use support::redis_server::RedisServer;
 
 const URL: &str = "URL_OF_THE_PROGRAM";
 const WAYS: &str = "WAY_OF_THE_PROGRAM";
@@ -62,10 +62,8 @@ fn the_short_program() {
 #[test]
 fn a_program_that_ends_as_soon_as_it_has_started_something_ends_without_a_panic() {
     for what in STARTS {
-        let mut program = Command::new(env::current_exe().unwrap());
-        program
-            .args(["--exact", "end_of_main::the_short_program", "--ignored", "--nocapture"])
-            .env(WAYS, what);
+        let mut program = this_program("end_of_main::the_short_program");
+        program.env(WAYS, what);
         let ended = program.output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success() && !said.contains("panicked"), "{what}: {said}");
@@ -92,11 +90,8 @@ fn the_program() {
 fn left_behind(way: &str) -> usize {
     let server = RedisServer::start();
     let left = (0..RUNS).filter(|_| {
-        let mut program = Command::new(env::current_exe().unwrap());
-        program
-            .args(["--exact", "end_of_main::the_program", "--ignored"])
-            .env(URL, server.url())
-            .env(WAYS, way);
+        let mut program = this_program("end_of_main::the_program");
+        program.env(URL, server.url()).env(WAYS, way);
         assert!(program.output().unwrap().status.success());
         let left = server.keys().iter().any(|(key, _)| key.contains("the/end"));
         server.command(&["FLUSHALL"]);

@@ -10,8 +10,9 @@ use actix::Addr;
 use leasehold::{
     Acquire, AcquireError, Inspect, LockManager, RedisStore, Settings, Statistics, Stats, StoreError,
 };
+use leasehold_testing::servers::RedisServer;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use support::{alone::alone, redis_server::RedisServer};
+use support::alone::alone;
 use tokio::time::{sleep, timeout};
 
 const CALLERS: u64 = 10_000;

@@ -9,10 +9,10 @@ use leasehold::{
     election::{Candidacy, Election},
     schedule::Schedule,
 };
+use leasehold_testing::servers::{Port, RedisServer};
 use support::{
     log::Log,
     odd_store::odd_store,
-    redis_server::{Port, RedisServer},
     virtual_time::{World, in_virtual_time, millis, secs},
 };
 use tokio::time::sleep;

@@ -11,9 +11,9 @@ use leasehold::{
     Acquire, AcquireError, IsHeld, Lease, LeaseChange, List, LockManager, LossReason, MemoryStore, ReadLock,
     RedisOptions, RedisStore, ResourceName, Stats, store::Store,
 };
+use leasehold_testing::servers::RedisServer;
 use support::{
     patient,
-    redis_server::RedisServer,
     virtual_time::{Listener, millis, secs},
 };
 use tokio::time::sleep;

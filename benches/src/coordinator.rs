@@ -3,11 +3,12 @@
 use std::{
     env,
     io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, ChildStdout, Stdio},
+    process::{ChildStdin, ChildStdout, Stdio},
     thread,
     time::Duration,
 };
 
+use leasehold_testing::process::Process;
 use serde::{Serialize, de::DeserializeOwned};
 use tempfile::TempDir;
 
@@ -121,8 +122,8 @@ impl Coordinator {
         if let Some(fault) = measured.fault {
             for server in &mut self.servers[..FAULTY] {
                 match fault {
-                    Fault::Killed => server.kill()?,
-                    Fault::Stopped => server.stop()?,
+                    Fault::Killed => server.kill(),
+                    Fault::Stopped => server.stop(),
                 }
             }
             thread::sleep(AFTER_FAULT);
@@ -159,21 +160,18 @@ fn gather<T: DeserializeOwned>(workers: &mut [Worker]) -> Result<Vec<T>, Failure
 
 /// A process that works; killed when this is dropped.
 struct Worker {
-    process: Child,
+    _process: Process,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Worker {
     fn start(job: &str) -> Result<Self, Failure> {
-        let mut process = command(env::current_exe()?)
-            .args(["worker", job])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let stdin = process.stdin.take().ok_or("a worker without input")?;
-        let stdout = process.stdout.take().ok_or("a worker without output")?;
-        Ok(Self { process, stdin, stdout: BufReader::new(stdout) })
+        let mut command = command(env::current_exe()?);
+        command.args(["worker", job]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = Process::start(&mut command);
+        let (stdin, stdout) = (process.stdin(), process.stdout());
+        Ok(Self { _process: process, stdin, stdout: BufReader::new(stdout) })
     }
 
     /// Lets it go on.
@@ -187,13 +185,5 @@ impl Worker {
             0 => Err("a worker ended before its time".into()),
             _ => Ok(line),
         }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }

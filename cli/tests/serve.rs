@@ -1,66 +1,21 @@
 //! `leasehold serve` as a process, with a redis-server: the page, the API, metrics, health, and who may do what.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{Read, Write},
     net::{TcpListener, TcpStream},
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    process::{Command, Stdio},
+    sync::mpsc,
+    time::Duration,
 };
 
 use leasehold::{Acquire, Config, LeaseStatus, Shutdown};
-use tempfile::TempDir;
+use leasehold_testing::{
+    process::{Process, Signal},
+    servers::RedisServer,
+    waiting::{PATIENCE, until},
+};
 
 const TOKEN: &str = "correct-horse-battery-staple";
-const SOON: Duration = Duration::from_secs(20);
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// Repeats this until it is true.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < SOON, "not within {SOON:?}: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// A process that ends with its value.
-struct Ends(Child);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A redis-server without persistence, and its URL.
-fn redis() -> (Ends, TempDir, String) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("log");
-    // Another test may take a port that was free a moment ago: the server then ends at once, and another is tried. Only its own
-    // log tells that it is this one that listens.
-    for _ in 0..20 {
-        let port = free_port();
-        let mut command = Command::new("redis-server");
-        command.args(["--port", &port.to_string(), "--save", "", "--bind", "127.0.0.1", "--dir"]);
-        let log = std::fs::File::create(&path).unwrap();
-        let mut server = Ends(command.arg(directory.path()).stdout(log).spawn().unwrap());
-        let is_ready = || std::fs::read_to_string(&path).unwrap().contains("Ready to accept connections");
-        let mut has_ended = false;
-        until("redis-server is ready, or has ended", || {
-            has_ended = server.0.try_wait().unwrap().is_some();
-            has_ended || is_ready()
-        });
-        if !has_ended {
-            return (server, directory, format!("redis://127.0.0.1:{port}"));
-        }
-    }
-    panic!("redis-server does not start: {}", std::fs::read_to_string(&path).unwrap());
-}
 
 fn serve(arguments: &[&str], token: Option<&str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
@@ -76,23 +31,24 @@ fn serve(arguments: &[&str], token: Option<&str>) -> Command {
 
 /// A console on a port of its own.
 struct Console {
-    process: Ends,
+    process: Process,
     port: u16,
 }
 
 impl Console {
     fn start(arguments: &[&str], token: Option<&str>) -> Self {
-        let mut process = serve(arguments, token).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let mut process = Process::start(serve(arguments, token).stderr(Stdio::piped()));
+        let (says, said) = mpsc::channel();
+        process.tell(move |line| says.send(line).is_ok());
+        let line = said.recv_timeout(PATIENCE).unwrap_or_default();
         let port = line.trim().trim_end_matches('/').rsplit(':').next().and_then(|port| port.parse().ok());
-        Self { process: Ends(process), port: port.unwrap_or_else(|| panic!("{line:?} names no port")) }
+        Self { process, port: port.unwrap_or_else(|| panic!("{line:?} names no port")) }
     }
 
     /// Sends a request, and returns the status and the rest of the answer.
     fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(SOON)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let named = headers.iter().any(|header| header.starts_with("Host:"));
         let host = if named { String::new() } else { format!("Host: 127.0.0.1:{}\r\n", self.port) };
         let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
@@ -112,17 +68,17 @@ impl Console {
 
     /// Ends it as an operator does, and returns its exit code and what it logged.
     fn end(mut self) -> (Option<i32>, String) {
-        let ended = Command::new("kill").arg(self.process.0.id().to_string()).status().unwrap();
-        assert!(ended.success());
+        self.process.signal(Signal::TERM);
         let mut log = String::new();
-        self.process.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-        (self.process.0.wait().unwrap().code(), log)
+        self.process.stderr().read_to_string(&mut log).unwrap();
+        (self.process.end().code(), log)
     }
 }
 
 #[test]
 fn a_revoke_over_http_reaches_a_holder_in_another_process_and_is_audited() {
-    let (_redis, _directory, url) = redis();
+    let redis = RedisServer::start();
+    let url = redis.url();
     let console = Console::start(&["--store", &url, "--listen", "127.0.0.1:0"], Some(TOKEN));
     let log = actix::System::new().block_on(async {
         let locks = Config::from_toml(&format!("store.url = '{url}'")).unwrap().start().unwrap();
@@ -160,7 +116,8 @@ fn a_revoke_over_http_reaches_a_holder_in_another_process_and_is_audited() {
 
 #[test]
 fn metrics_tell_what_the_manager_and_the_console_see() {
-    let (_redis, _directory, url) = redis();
+    let redis = RedisServer::start();
+    let url = redis.url();
     let console = Console::start(&["--store", &url, "--listen", "127.0.0.1:0"], None);
     let text = || console.get("/metrics").1;
     until("it has looked", || text().contains("\nleasehold_console_contended_resources 0\n"));

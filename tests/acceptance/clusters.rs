@@ -9,11 +9,8 @@ use leasehold::{
 use leasehold_testing::acceptance::{World, unique};
 
 use crate::acceptance::servers::patient;
-use support::{
-    cluster::{RedisCluster, one_on_each_master},
-    sentinels::Sentinels,
-    shared::{Shared, Turn},
-};
+use leasehold_testing::servers::{RedisCluster, Sentinels, one_on_each_master};
+use support::shared::{Shared, Turn};
 
 /// On a busy machine a server may need a while.
 fn plain() -> RedisOptions {

@@ -19,7 +19,8 @@ use self::{
         AclWorld, OldWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld, ValkeyWorld, patient,
     },
 };
-use support::{clock::TestClock, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+use support::clock::TestClock;
 
 struct MemoryWorld {
     clock: Arc<TestClock>,

@@ -9,7 +9,8 @@ use leasehold::{
 use leasehold_testing::acceptance::{World, unique};
 
 use crate::acceptance::servers::patient;
-use support::{clock::TestClock, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+use support::clock::TestClock;
 
 /// How the quorums under test use their nodes, which have just been started. Nodes may be slow on a busy machine.
 fn fresh() -> QuorumOptions {

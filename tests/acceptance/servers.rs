@@ -14,7 +14,8 @@ use leasehold::{
 use leasehold_testing::acceptance::World;
 use redis::Value;
 
-use support::{acl, programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer};
+use leasehold_testing::servers::{RedisServer, Replicated};
+use support::{acl, programs, tls::TlsServer};
 
 /// How long a server may take to see that its clock was moved.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);
@@ -102,7 +103,7 @@ fn acl() -> OnServer<RedisServer> {
 }
 
 fn of(program: PathBuf) -> OnServer<RedisServer> {
-    let server = RedisServer::of(program);
+    let server = RedisServer::of(&program);
     let url = server.url();
     OnServer::open(server, &url, patient())
 }

@@ -13,7 +13,7 @@ use std::{env, time::Instant};
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 use self::{
     answers::{Found, SLACK},

@@ -15,7 +15,8 @@ use super::{
     case::{Case, Op, RESOURCES, Request, name},
     told::Told,
 };
-use support::{clock::TestClock, patient, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+use support::{clock::TestClock, patient};
 
 /// After this much time nothing is left of any hold.
 const LONG_AFTER: Duration = Duration::from_secs(60);

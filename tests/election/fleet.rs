@@ -5,11 +5,8 @@
 use std::{
     collections::BTreeMap,
     env,
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
     str::FromStr,
     sync::mpsc::{Receiver, Sender, channel},
-    thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -19,13 +16,17 @@ use crate::election::{
     gaps::{Absence, Tick, Witness, gaps},
     process::{SCHEDULE, Said, TEST, TICK, TTL, URL, micros},
 };
-use support::redis_server::{RedisServer, WallClock};
+use leasehold_testing::{
+    process::{Process, Signal, this_program},
+    servers::{RedisServer, WallClock},
+    waiting::PATIENCE,
+};
 
 const MEMBERS: usize = 5;
 
 /// A process of the fleet.
 pub(crate) struct Member {
-    process: Child,
+    process: Process,
     /// Its clock, until it ends.
     _clock: Option<WallClock>,
     /// The number of this incarnation, which no other process has.
@@ -83,27 +84,16 @@ impl Fleet {
     fn member(&mut self) -> Member {
         self.started += 1;
         let (number, say) = (self.started, self.say.clone());
-        let mut command = Command::new(env::current_exe().unwrap());
+        let mut command = this_program(TEST);
+        command.env(URL, &self.url);
         let clock = self.schedules.then(|| {
             command.env(SCHEDULE, "");
             WallClock::of(&mut command, self.rng.random_range(-600..600))
         });
-        let mut process = command
-            .args(["--exact", TEST, "--ignored", "--nocapture", "--quiet"])
-            .env(URL, &self.url)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let stdout = BufReader::new(process.stdout.take().unwrap());
-        thread::spawn(move || {
-            // What the test harness prints between the values is not meant for us.
-            for said in
-                stdout.lines().map_while(Result::ok).filter_map(|line| serde_json::from_str(&line).ok())
-            {
-                // Nobody listens any more when the test is over.
-                let _ = say.send((number, said));
-            }
+        let mut process = Process::start(&mut command);
+        process.tell(move |line| {
+            // What the harness prints is not meant for us, and nobody listens any more when the test is over.
+            serde_json::from_str(&line).map_or(true, |said| say.send((number, said)).is_ok())
         });
         Member { process, _clock: clock, number, is_ready: false, fate: Fate::Well }
     }
@@ -141,7 +131,7 @@ impl Fleet {
     pub(crate) fn stop_the_leader(&mut self) {
         let leader = self.leader();
         let member = self.members.iter_mut().find(|member| member.number == leader).expect("it is there");
-        member.signal("-TERM");
+        member.process.signal(Signal::TERM);
         member.fate = Fate::Gone { until: Instant::now() };
         while self.leader() == leader {
             self.listen(TICK / 4);
@@ -166,16 +156,15 @@ impl Fleet {
         match rng.random_range(0..3) {
             0 => {
                 self.absent.push(Absence::killed(micros()));
-                member.process.kill().unwrap();
-                member.process.wait().unwrap();
+                member.process.kill();
                 member.fate = Fate::Gone { until: again };
             }
             1 => {
-                member.signal("-STOP");
+                member.process.pause();
                 member.fate = Fate::Frozen { since: micros(), until: again };
             }
             _ => {
-                member.signal("-TERM");
+                member.process.signal(Signal::TERM);
                 member.fate = Fate::Gone { until: again };
             }
         }
@@ -188,11 +177,11 @@ impl Fleet {
             match self.members[place].fate {
                 Fate::Frozen { since, until } if all || now >= until => {
                     self.absent.push(Absence { from: since, until: micros() });
-                    self.members[place].signal("-CONT");
+                    self.members[place].process.resume();
                     self.members[place].fate = Fate::Well;
                 }
                 Fate::Gone { until } if all || now >= until => {
-                    self.members[place].ends();
+                    self.members[place].process.end();
                     self.members[place] = self.member();
                 }
                 Fate::Well | Fate::Frozen { .. } | Fate::Gone { .. } => {}
@@ -221,30 +210,6 @@ impl Fleet {
     }
 }
 
-impl Member {
-    fn signal(&self, name: &str) {
-        let id = self.process.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
-    }
-
-    /// Waits for the end of a process that was killed, or that was asked to stop.
-    fn ends(&mut self) {
-        let began = Instant::now();
-        while self.process.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < Duration::from_secs(20), "process {} does not stop", self.number);
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 fn from_environment<T: FromStr>(name: &str, usual: T) -> T {
     env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
 }
@@ -259,7 +224,7 @@ pub(crate) fn live(schedules: bool, mut healthy: impl FnMut(&mut Fleet)) -> (Fle
     let mut fleet = Fleet::start(server.url(), schedules, seed);
     let began = Instant::now();
     while fleet.ticks.is_empty() || fleet.members.iter().any(|member| !member.is_ready) {
-        assert!(began.elapsed() < Duration::from_secs(30), "the fleet does not start");
+        assert!(began.elapsed() < PATIENCE, "the fleet does not start");
         fleet.listen(TICK);
     }
     for _ in 0..3 {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::program::{Program, signal};
 use crate::examples::{Elected, count};
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// The processes of a scheduler on one server.
 fn schedulers<const N: usize>(server: &RedisServer, ttl: &str) -> [Program; N] {

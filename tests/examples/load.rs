@@ -13,7 +13,7 @@ use std::{
 use rusqlite::Connection;
 
 use super::program::Program;
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// The requests of all clients: 500 a second.
 const CLIENTS: u32 = 25;

@@ -17,7 +17,7 @@ use std::{
 };
 
 use self::program::{Program, signal};
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 use tempfile::TempDir;
 
 /// A lottery of eight processes on a server of its own.

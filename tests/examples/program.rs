@@ -2,20 +2,17 @@
 
 use std::{
     env,
-    io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver, RecvTimeoutError},
-    thread,
     time::{Duration, Instant},
 };
 
-/// Longer than any example needs, on a machine that is busy with other tests.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
+use leasehold_testing::{process::Process, waiting::PATIENCE};
 
 /// A running example, killed when dropped.
 pub(crate) struct Program {
-    child: Child,
+    process: Process,
     lines: Receiver<String>,
     said: Vec<String>,
 }
@@ -37,27 +34,21 @@ impl Program {
         arguments: &[&str],
         variables: &[(&str, &str)],
     ) -> Self {
-        let mut child = Command::new(example(name))
-            .current_dir(directory)
-            .args(arguments)
-            .envs(variables.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{name}: {error}; `cargo test` builds the examples"));
-        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut command = Command::new(example(name));
+        command.current_dir(directory).args(arguments).envs(variables.iter().copied());
+        let mut process = Process::start(command.stdin(Stdio::null()).stdout(Stdio::piped()));
         let (sender, lines) = mpsc::channel();
-        thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        Self { child, lines, said: Vec::new() }
+        process.tell(move |line| sender.send(line).is_ok());
+        Self { process, lines, said: Vec::new() }
     }
 
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// Waits for the next line that contains these words.
     pub(crate) fn hears(&mut self, words: &str) -> String {
-        let give_up = Instant::now() + GIVE_UP_AFTER;
+        let give_up = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(give_up.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
@@ -85,7 +76,7 @@ impl Program {
 
     /// Waits for its end. Answers everything that it, and the processes it started, have said.
     pub(crate) fn ends(mut self) -> (ExitStatus, Vec<String>) {
-        let give_up = Instant::now() + GIVE_UP_AFTER;
+        let give_up = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(give_up.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.said.push(line),
@@ -93,7 +84,7 @@ impl Program {
                 Err(RecvTimeoutError::Timeout) => panic!("does not end: {:#?}", self.said),
             }
         }
-        (self.child.wait().unwrap(), std::mem::take(&mut self.said))
+        (self.process.end(), std::mem::take(&mut self.said))
     }
 
     /// Runs it to its end, which must be a good one.
@@ -101,14 +92,6 @@ impl Program {
         let (status, said) = self.ends();
         assert!(status.success(), "{status}: {said:#?}");
         said
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::program::{Program, signal};
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// The running application.
 struct Shop {

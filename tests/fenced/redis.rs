@@ -12,7 +12,7 @@ use leasehold::{
 use redis::{AsyncCommands, Client, Value, aio::MultiplexedConnection};
 use tokio::task::JoinSet;
 
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 async fn connect(server: &RedisServer) -> MultiplexedConnection {
     Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap()

@@ -10,7 +10,7 @@ use actix::Addr;
 use leasehold::{AcquireAll, AcquireError, Fence, LeaseSet, LockManager, RedisOptions, RedisStore, Stats};
 use rand::{RngExt, seq::SliceRandom};
 
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 const RESOURCES: usize = 20;
 const CALLERS: usize = 64;

@@ -7,7 +7,7 @@ use crate::outages::{
     scenario::{Conflicts, FIRST_KEPT, Keys, RESOURCES, Rig, Scenario, all_kinds},
     sentinel::kill_ahead_of,
 };
-use support::cluster::{RedisCluster, slot_of_tag};
+use leasehold_testing::servers::{RedisCluster, slot_of_tag};
 
 /// How long a slot rests after each key that has moved.
 const SLOWLY: Duration = Duration::from_millis(100);

@@ -7,7 +7,7 @@ use crate::outages::{
     scenario::{Conflicts, Keys, Rig, Scenario},
     single::FROZEN,
 };
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// How long two of five are down.
 const DOWN: Duration = Duration::from_secs(4);

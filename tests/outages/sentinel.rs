@@ -9,7 +9,10 @@ use crate::outages::{
     scenario::{Conflicts, Keys, Rig, Scenario, all_kinds},
     single::FROZEN,
 };
-use support::{redis_server::RedisServer, sentinels::Sentinels};
+use leasehold_testing::{
+    servers::{RedisServer, Sentinels},
+    waiting::until,
+};
 
 /// How much of what a master did last its replicas do not hear of.
 const BEHIND: Duration = Duration::from_millis(800);
@@ -100,11 +103,11 @@ fn written(master: &RedisServer) -> u64 {
 }
 
 fn wait_for_another(servers: &Sentinels, master: usize) {
-    servers.wait("another master", || servers.master() != master);
+    until("another master", || servers.master() != master);
 }
 
 fn wait_for_two_replicas(servers: &Sentinels) {
-    servers.wait("two replicas follow", || {
+    until("two replicas follow", || {
         let info = servers.servers[servers.master()].try_command(&["INFO", "replication"]);
         let info: Option<String> = info.ok().and_then(|info| redis::from_redis_value(info).ok());
         info.is_some_and(|info| info.matches("state=online").count() == 2)

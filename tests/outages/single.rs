@@ -3,7 +3,7 @@
 use std::{thread, time::Duration};
 
 use crate::outages::scenario::{Conflicts, Keys, Rig, Scenario, all_kinds};
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// How long a frozen server is frozen.
 pub(crate) const FROZEN: Duration = Duration::from_secs(10);

@@ -16,9 +16,9 @@ use std::{
 };
 
 use exporter::Exporter;
+use leasehold_testing::servers::RedisServer;
 use serde_json::Value;
 use server::{Prometheus, promtool};
-use support::redis_server::RedisServer;
 use words::{Query, alerts, metrics_of_the_library, queries, text};
 
 /// Enough for a machine that is busy with other tests.

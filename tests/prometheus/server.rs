@@ -5,23 +5,19 @@ use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
     path::Path,
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
+    process::{Command, Stdio},
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use support::redis_server::free_port;
-
-const READY_WITHIN: Duration = Duration::from_secs(30);
+use leasehold_testing::{process::Process, servers::free_port, waiting::until};
 
 /// A running Prometheus with the alert rules of the project, killed when dropped.
 pub(crate) struct Prometheus {
-    directory: TempDir,
+    _directory: TempDir,
     port: u16,
-    process: Child,
+    process: Process,
 }
 
 impl Prometheus {
@@ -48,30 +44,27 @@ impl Prometheus {
             "scrape_configs": [{ "job_name": "leasehold", "static_configs": [{ "targets": targets }] }],
         });
         fs::write(directory.path().join("prometheus.yml"), config.to_string()).unwrap();
-        let process = Command::new("prometheus")
+        let mut command = Command::new("prometheus");
+        command
             .current_dir(directory.path())
             .args(["--config.file=prometheus.yml", "--storage.tsdb.path=data", "--log.level=warn"])
             .arg(format!("--web.listen-address=127.0.0.1:{port}"))
             .stdin(Stdio::null())
-            .stderr(fs::File::create(directory.path().join("log")).unwrap())
-            .spawn()
-            .expect("Prometheus must be installed (Debian: tests/install)");
-        Self { directory, port, process }
+            .stderr(fs::File::create(directory.path().join("log")).unwrap());
+        let process = Process::start(&mut command);
+        Self { _directory: directory, port, process }
     }
 
+    /// Waits until it answers. Returns false if it has ended instead.
     fn is_ready_in_time(&mut self) -> bool {
-        let give_up = Instant::now() + READY_WITHIN;
-        while Instant::now() < give_up {
-            if self.process.try_wait().unwrap().is_some() {
-                return false;
-            }
+        let mut has_ended = false;
+        until("Prometheus is ready, or has ended", || {
+            has_ended = self.process.ended().is_some();
             // Another test's server on this port would answer something else.
-            if self.get("/-/ready").is_some_and(|answer| answer.contains("Prometheus Server is Ready")) {
-                return true;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        panic!("Prometheus is not ready: {}", fs::read_to_string(self.directory.path().join("log")).unwrap());
+            let is_it = |answer: String| answer.contains("Prometheus Server is Ready");
+            has_ended || self.get("/-/ready").is_some_and(is_it)
+        });
+        !has_ended
     }
 
     /// The values of an expression now, without those that are no number.
@@ -104,14 +97,6 @@ impl Prometheus {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
         Some(answer)
-    }
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        // Both fail only if the process has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

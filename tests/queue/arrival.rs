@@ -7,7 +7,7 @@ use crate::queue::{
     monitor::Monitor,
     talk::{Do, Setup},
 };
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// The process that holds the resource while the others come to wait.
 const HOLDER: usize = 0;

@@ -11,7 +11,7 @@ use crate::queue::{
     fleet::Fleet,
     talk::{Do, Setup, micros},
 };
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 const HOLDER: usize = 0;
 const ALIVE: usize = 1;

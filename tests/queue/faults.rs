@@ -8,7 +8,7 @@ use crate::queue::{
     fleet::Fleet,
     talk::{Do, Setup, Turn, micros},
 };
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// The process that holds the resource while the others come to wait.
 const HOLDER: usize = 0;

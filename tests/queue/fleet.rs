@@ -1,25 +1,26 @@
 //! The processes of a test: started, told what to do, heard, killed.
 
 use std::{
-    env,
-    io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdout, Command, Stdio},
+    io::Write,
+    process::{ChildStdin, Stdio},
     sync::{
         Mutex, MutexGuard, PoisonError,
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, channel},
     },
     thread,
     time::{Duration, Instant},
+};
+
+use leasehold_testing::{
+    process::{Process, this_program},
+    servers::RedisServer,
+    waiting::PATIENCE,
 };
 
 use crate::queue::{
     process::{SETUP, TEST},
     talk::{Do, Setup, Told, Turn},
 };
-use support::redis_server::RedisServer;
-
-/// How long anything may take that has no bound of its own.
-const MOST: Duration = Duration::from_secs(30);
 
 /// What a process has told.
 #[derive(Debug, Default)]
@@ -34,7 +35,7 @@ pub(crate) struct Heard {
 }
 
 pub(crate) struct Fleet {
-    processes: Vec<Child>,
+    processes: Vec<(Process, ChildStdin)>,
     heard: Vec<Heard>,
     told: Receiver<(usize, Told)>,
     /// Tests that measure time, one at a time.
@@ -48,12 +49,18 @@ impl Fleet {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (tell, told) = channel();
         let start_one = |number| {
-            let mut child = start(setup);
-            let (stdout, tell) = (child.stdout.take().unwrap(), tell.clone());
-            thread::spawn(move || listen(number, stdout, &tell));
-            child
+            let tell = tell.clone();
+            let mut command = this_program(TEST);
+            command.env(SETUP, serde_json::to_string(setup).unwrap()).stdin(Stdio::piped());
+            let mut process = Process::start(&mut command);
+            process.tell(move |line| {
+                // What the harness prints is not meant for us, and nobody listens any more when the test is over.
+                serde_json::from_str(&line).map_or(true, |told| tell.send((number, told)).is_ok())
+            });
+            let stdin = process.stdin();
+            (process, stdin)
         };
-        let processes: Vec<Child> = (0..processes).map(start_one).collect();
+        let processes: Vec<_> = (0..processes).map(start_one).collect();
         let heard = processes.iter().map(|_| Heard::default()).collect();
         Self { processes, heard, told, _alone }
     }
@@ -61,7 +68,7 @@ impl Fleet {
     pub(crate) fn tell(&mut self, process: usize, what: Do) {
         let mut line = serde_json::to_vec(&what).unwrap();
         line.push(b'\n');
-        self.processes[process].stdin.as_mut().unwrap().write_all(&line).unwrap();
+        self.processes[process].1.write_all(&line).unwrap();
     }
 
     /// Callers of this process ask, and wait when this returns: behind all who have asked before.
@@ -80,25 +87,23 @@ impl Fleet {
 
     /// SIGKILL.
     pub(crate) fn kill(&mut self, process: usize) {
-        self.processes[process].kill().unwrap();
-        self.processes[process].wait().unwrap();
+        self.processes[process].0.kill();
     }
 
     /// SIGSTOP: its connections stay open.
     pub(crate) fn freeze(&mut self, process: usize) {
-        let id = self.processes[process].id().to_string();
-        assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
+        self.processes[process].0.pause();
     }
 
     /// Hears what processes tell until a condition holds.
     pub(crate) fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
-        let end = Instant::now() + MOST;
+        let end = Instant::now() + PATIENCE;
         while !holds(self) {
             let Ok((process, told)) = self.told.recv_timeout(end.saturating_duration_since(Instant::now()))
             else {
                 let served: Vec<_> =
                     self.heard.iter().map(|heard| (heard.asked, heard.turns.len())).collect();
-                panic!("not within {MOST:?}: {what}; asked and served by process: {served:?}");
+                panic!("not within {PATIENCE:?}: {what}; asked and served by process: {served:?}");
             };
             let heard = &mut self.heard[process];
             match told {
@@ -149,36 +154,6 @@ impl Fleet {
             }
             assert!(start.elapsed() < within, "keys left over: {left:?}");
             thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Fleet {
-    fn drop(&mut self) {
-        for process in &mut self.processes {
-            // Both fail only if it has ended already.
-            let _ = process.kill();
-            let _ = process.wait();
-        }
-    }
-}
-
-fn start(setup: &Setup) -> Child {
-    Command::new(env::current_exe().unwrap())
-        .args(["--exact", TEST, "--ignored", "--nocapture", "--quiet"])
-        .env(SETUP, serde_json::to_string(setup).unwrap())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-/// What the test harness prints between the values is not meant for us.
-fn listen(process: usize, stdout: ChildStdout, tell: &Sender<(usize, Told)>) {
-    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-        if let Ok(told) = serde_json::from_str(&line) {
-            // Nobody listens any more when the test is over.
-            drop(tell.send((process, told)));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// How often each command was sent, by its name in lower case.
 pub(crate) type Sent = BTreeMap<String, u64>;

@@ -13,7 +13,8 @@ use crate::quorum::{
     nodes::{Quorum, TTL, exclusive, granted},
     restarts::{PATIENT, on_servers},
 };
-use support::{patient, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+use support::patient;
 
 #[tokio::test(start_paused = true)]
 async fn fences_grow_over_a_thousand_acquisitions_while_nodes_are_restarted_empty() {

@@ -13,7 +13,8 @@ use crate::quorum::{
     nodes::{begin, exclusive, granted, short_of},
     pace::Ahead,
 };
-use support::{patient, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+use support::patient;
 
 const MAX_TTL: Duration = Duration::from_secs(60);
 

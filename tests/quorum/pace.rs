@@ -19,7 +19,8 @@ use leasehold_testing::decorated::{Decorated, Hooks, Verb};
 use tokio::time::sleep;
 
 use crate::quorum::nodes::{TTL, ask, begin, exclusive, granted};
-use support::{patient, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+use support::patient;
 
 /// Counts how often the fences of a node are raised.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use crate::quorum::{
     nodes::{exclusive, refused},
     restarts::{PATIENT, with_options},
 };
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 #[tokio::test]
 async fn redlock_and_a_quorum_of_plain_nodes_exclude_each_other() {

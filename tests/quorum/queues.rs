@@ -18,7 +18,8 @@ use crate::quorum::{
     nodes::{Quorum, exclusive, granted},
     restarts::{PATIENT, on, patiently},
 };
-use support::{patient, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+use support::patient;
 
 const WINDOW: Duration = Duration::from_millis(400);
 const TICKET_TTL: Duration = Duration::from_secs(5);

@@ -10,10 +10,8 @@ use leasehold::{
 use tokio::time::{sleep, timeout};
 
 use crate::quorum::nodes::{Quorum, TTL, exclusive, granted, refused, short_of};
-use support::{
-    patient::{self, patient},
-    redis_server::RedisServer,
-};
+use leasehold_testing::servers::RedisServer;
+use support::patient::{self, patient};
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_came_back_empty_does_not_vote_for_the_longest_ttl() {

@@ -12,7 +12,7 @@ use crate::quorum::{
     nodes::{Quorum, TTL, begin, exclusive, granted, short_of},
     restarts::on_servers,
 };
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 const SLOW: Duration = Duration::from_millis(300);
 const FROZEN: Duration = Duration::from_secs(60);

@@ -1,6 +1,6 @@
 //! A holder in another process is asked for its lease: how soon it is told, and who has it after the grace.
 
-use std::{env, process::Stdio, sync::Arc, time::Duration};
+use std::{env, sync::Arc, time::Duration};
 
 use actix::Addr;
 use leasehold::{
@@ -13,13 +13,14 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use support::redis_server::RedisServer;
+use leasehold_testing::{process::this_program, servers::RedisServer, waiting::PATIENCE};
 
 /// The test below, as it is named on the command line.
 const TEST: &str = "redis::revoke::holds_until_it_is_told";
 const URL: &str = "LEASEHOLD_HOLDER_URL";
 const ROUNDS: usize = 50;
-const WITHIN: Duration = Duration::from_secs(30);
+/// Longer than anything takes here.
+const WITHIN: Duration = PATIENCE;
 
 /// The time since this host was started, by the one clock that all its processes have.
 fn micros() -> u64 {
@@ -61,14 +62,7 @@ struct Holder {
 
 impl Holder {
     fn start(url: &str) -> Self {
-        let mut process = Command::new(env::current_exe().unwrap())
-            .args(["--exact", TEST, "--ignored", "--nocapture", "--quiet"])
-            .env(URL, url)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+        let mut process = Command::from(this_program(TEST)).env(URL, url).kill_on_drop(true).spawn().unwrap();
         let said = BufReader::new(process.stdout.take().unwrap()).lines();
         Self { said, process }
     }

@@ -12,7 +12,7 @@ use std::{
 use crate::load::{self, Crew, Kind, PERMITS, Plan, Report};
 use leasehold::Mode;
 use leasehold_testing::history;
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 const PROCESSES: usize = 8;
 const TIME: Duration = Duration::from_secs(30);

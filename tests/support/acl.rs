@@ -1,6 +1,6 @@
 //! Users with no more rights than the operations guide gives them.
 
-use super::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 const GUIDE: &str = include_str!("../../docs/operations.md");
 

@@ -7,14 +7,14 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::target_tmp;
+use leasehold_testing::process::kept;
 
 /// Where a package of this version (`name==version`) is installed, with all that it needs.
 pub fn environment(package: &str) -> PathBuf {
     // The tests of a process come one after the other, so that the first one makes it for all.
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let directory = target_tmp();
+    let directory = kept();
     let environment = directory.join(package.replace("==", "-"));
     if environment.exists() {
         return environment;

@@ -9,7 +9,7 @@ use leasehold::RedisOptions;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
-use super::redis_server::{Port, RedisServer};
+use leasehold_testing::servers::{Port, RedisServer};
 
 /// An authority of its own, and what it vouches for, as files.
 pub struct Certificates {

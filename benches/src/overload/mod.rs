@@ -147,9 +147,9 @@ async fn overload(kind: Kind, length: Duration) -> Result<Outcome, Failure> {
 
     let mut lost_short = lost(&short);
     probes.judged.set(false);
-    server.stop()?;
+    server.stop();
     sleep(STANDS_STILL).await;
-    server.go_on()?;
+    server.go_on();
     drop(short);
     sleep(AFTERWARDS).await;
     probes.judged.set(true);

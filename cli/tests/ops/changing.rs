@@ -5,10 +5,9 @@ use std::{process::Stdio, time::Duration};
 use leasehold::{Acquire, LossReason};
 use serde_json::json;
 
-use crate::{
-    redis_server::RedisServer,
-    support::{PATIENT, Ran, acquire, command, run, run_beside, run_prepared, until, with_locks},
-};
+use leasehold_testing::servers::RedisServer;
+
+use crate::support::{PATIENT, Ran, acquire, command, run, run_beside, run_prepared, until, with_locks};
 
 #[test]
 fn who_has_the_token_releases_and_nobody_else_does() {

@@ -9,10 +9,9 @@ use leasehold::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    redis_server::RedisServer,
-    support::{acquire, run, run_beside, until, with_config, with_locks},
-};
+use leasehold_testing::servers::RedisServer;
+
+use crate::support::{acquire, run, run_beside, until, with_config, with_locks};
 
 /// An actor that hears of elections and does nothing.
 struct Deaf;

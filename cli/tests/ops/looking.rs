@@ -5,10 +5,9 @@ use std::time::Duration;
 use leasehold::{Acquire, ReadLock};
 use serde_json::{Value, json};
 
-use crate::{
-    redis_server::RedisServer,
-    support::{acquire, calls, run, run_beside, until, with_config, with_locks},
-};
+use leasehold_testing::servers::RedisServer;
+
+use crate::support::{acquire, calls, run, run_beside, until, with_config, with_locks};
 
 #[test]
 fn an_empty_store_has_nothing_to_list_and_nothing_to_show() {

@@ -1,15 +1,12 @@
 //! The commands for operators, as processes, on servers of their own.
 
 #[path = "../../../tests/support/acl.rs"]
+#[allow(unreachable_pub, reason = "it is part of a library, too")]
 mod acl;
-#[path = "../golden/mod.rs"]
-mod golden;
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../../../tests/support/redis_server.rs"]
-mod redis_server;
-
 mod changing;
 mod fleet;
+#[path = "../golden/mod.rs"]
+mod golden;
 mod looking;
 mod many;
 mod support;

@@ -11,8 +11,9 @@ use std::{
 
 use leasehold::Acquire;
 
+use leasehold_testing::servers::RedisServer;
+
 use crate::{
-    redis_server::RedisServer,
     support::{Ran, acquire, calls, run, with_locks},
     unknown::slow_way,
 };

@@ -10,7 +10,9 @@ use actix::{Addr, System};
 use leasehold::{Acquire, Config, Lease, LockManager};
 use serde_json::Value;
 
-use crate::{golden, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+
+use crate::golden;
 
 /// The machine may be busy.
 pub(crate) const PATIENT: [(&str, &str); 2] =

@@ -5,9 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use leasehold_testing::servers::RedisServer;
+
 use crate::{
     acl,
-    redis_server::RedisServer,
     support::{Ran, command, run},
 };
 

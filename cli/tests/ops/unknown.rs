@@ -13,10 +13,9 @@ use std::{
 
 use leasehold::Acquire;
 
-use crate::{
-    redis_server::RedisServer,
-    support::{acquire, command, run_beside, run_prepared, with_locks},
-};
+use leasehold_testing::servers::RedisServer;
+
+use crate::support::{acquire, command, run_beside, run_prepared, with_locks};
 
 /// A way to a server on which answers are lost from the first request with this in it on. Returns its URL.
 fn way_that_loses_answers(server: &RedisServer, from: &'static str) -> String {

@@ -11,8 +11,9 @@ use std::{
 use leasehold::Acquire;
 use serde_json::Value;
 
+use leasehold_testing::servers::RedisServer;
+
 use crate::{
-    redis_server::RedisServer,
     support::{acquire, calls, command, until, with_locks},
     unknown::slow_way,
 };

@@ -14,7 +14,7 @@ use leasehold::{Config, LockManager};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
-pub(crate) use crate::redis_server::RedisServer as Server;
+pub(crate) use leasehold_testing::servers::RedisServer as Server;
 
 /// The longest time that anything may take. The machine may be busy.
 pub(crate) const SOON: Duration = Duration::from_secs(60);

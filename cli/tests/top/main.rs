@@ -1,8 +1,5 @@
 //! `leasehold top` in a terminal: what is on the screen, what keys do, what it costs, and how the terminal is left.
 
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../../../tests/support/redis_server.rs"]
-mod redis_server;
 mod tmux;
 
 use std::{
@@ -15,7 +12,7 @@ use std::{
 use actix::{Addr, System};
 use futures_util::future::join_all;
 use leasehold::{Acquire, Config, Lease, LockManager};
-use redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 use tmux::Tmux;
 
 /// Locks that nobody waits for.

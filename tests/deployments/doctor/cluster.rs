@@ -5,7 +5,7 @@ use std::time::Duration;
 use leasehold_doctor::Severity;
 
 use crate::deployments::doctor::{address, examine, found};
-use support::cluster::RedisCluster;
+use leasehold_testing::servers::RedisCluster;
 
 #[tokio::test]
 async fn faults_of_a_cluster_are_found_at_the_node_that_has_them() {

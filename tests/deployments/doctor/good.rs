@@ -7,10 +7,8 @@ use leasehold_doctor::Severity;
 use crate::deployments::doctor::{
     GOOD, address, begin, config, examine, nothing, only, wait_until_empty, wait_until_left,
 };
-use support::{
-    acl, cluster::RedisCluster, programs, redis_server::RedisServer, replicas::Replicated,
-    sentinels::Sentinels, tls::TlsServer,
-};
+use leasehold_testing::servers::{RedisCluster, RedisServer, Replicated, Sentinels};
+use support::{acl, programs, tls::TlsServer};
 
 /// What makes the servers of a kit good ones.
 fn cure<'a>(servers: impl IntoIterator<Item = &'a RedisServer>) {
@@ -32,7 +30,7 @@ async fn one_server_with_an_append_only_file() {
 
 /// A server of another program, where there must be nothing to find.
 async fn good_server_of(program: PathBuf) {
-    let server = RedisServer::of(program);
+    let server = RedisServer::of(&program);
     server.command(&["CONFIG", "SET", "appendonly", "yes"]);
     nothing(&examine(&server.url(), "").await);
     wait_until_empty(&server).await;

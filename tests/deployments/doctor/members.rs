@@ -5,7 +5,7 @@ use std::time::Duration;
 use leasehold_doctor::Severity;
 
 use crate::deployments::doctor::{FRESH, GOOD, address, begin, examine, found, nothing, only};
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 const ALWAYS: [&str; 4] = [GOOD[0], GOOD[1], "--appendfsync", "always"];
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use leasehold::Config;
 use leasehold_doctor::{Diagnosis, Finding, Severity};
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// What a server needs so that there is nothing to find.
 const GOOD: [&str; 2] = ["--appendonly", "yes"];

@@ -8,7 +8,7 @@ use crate::deployments::doctor::{
     GOOD, examine, nothing, only,
     relay::{self, Way},
 };
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 async fn relayed(way: Way, settings: &str) -> (String, leasehold_doctor::Diagnosis) {
     let server = RedisServer::with_args(&GOOD);

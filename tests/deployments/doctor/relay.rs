@@ -11,7 +11,7 @@ use tokio::{
     time::sleep,
 };
 
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// What happens to the answers of the server.
 #[derive(Clone, Copy)]

@@ -3,7 +3,8 @@
 use leasehold_doctor::{Diagnosis, Severity};
 
 use crate::deployments::doctor::{GOOD, address, examine, found, only, wait_until_empty};
-use support::{acl, programs, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+use support::{acl, programs};
 
 /// The rule of the guide for this user, with all that the doctor asks besides, changed.
 fn make_user(server: &RedisServer, change: &[&str]) -> String {
@@ -58,7 +59,7 @@ async fn keys_and_channels_out_of_bounds_are_named() {
 #[tokio::test]
 async fn a_user_who_is_called_after_keys_is_not_said_to_lack_them() {
     // It names the user when it refuses; older ones do not.
-    let server = RedisServer::of(programs::valkey_9());
+    let server = RedisServer::of(&programs::valkey_9());
     server.command(&["CONFIG", "SET", "appendonly", "yes"]);
     let mut rule = acl::rule("locker");
     rule[2] = "keys-and-channels";

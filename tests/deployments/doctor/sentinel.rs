@@ -5,7 +5,7 @@ use std::time::Duration;
 use leasehold_doctor::Severity;
 
 use crate::deployments::doctor::{address, examine, found, only};
-use support::sentinels::Sentinels;
+use leasehold_testing::servers::Sentinels;
 
 /// Sends one command to a sentinel.
 fn command(address: &str, words: &[&str]) {

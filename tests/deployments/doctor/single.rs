@@ -5,7 +5,8 @@ use std::time::Duration;
 use leasehold_doctor::Severity;
 
 use crate::deployments::doctor::{GOOD, address, examine, found, only, wait_until_empty};
-use support::{programs, redis_server::RedisServer, replicas::Replicated, tls::TlsServer};
+use leasehold_testing::servers::{RedisServer, Replicated};
+use support::{programs, tls::TlsServer};
 
 /// A server that is good but for this.
 fn with(arguments: &[&str]) -> RedisServer {
@@ -203,7 +204,7 @@ async fn a_server_that_tells_nobody_its_settings_is_no_matter_of_rights() {
 #[tokio::test]
 async fn a_server_of_its_own_that_is_taken_for_a_node_of_a_cluster_or_for_a_sentinel() {
     // Valkey says in another way what it is.
-    for server in [with(&[]), RedisServer::of(programs::valkey_9())] {
+    for server in [with(&[]), RedisServer::of(&programs::valkey_9())] {
         let cluster = format!("redis+cluster://{}", address(&server));
         let sentinel = format!("redis+sentinel://{}/locks", address(&server));
         for url in [cluster, sentinel] {

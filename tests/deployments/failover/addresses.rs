@@ -6,12 +6,11 @@ use futures_util::future::join_all;
 use leasehold::store::{Renewed, Store, Walk};
 
 use crate::deployments::failover::*;
-use support::{
-    acl,
-    cluster::{MASTERS, RedisCluster, one_on_each_master, slot_of_tag},
-    redis_server::Port,
-    tls::TlsServer,
+use leasehold_testing::{
+    servers::{MASTERS, Port, RedisCluster, one_on_each_master, slot_of_tag},
+    waiting::until,
 };
+use support::{acl, tls::TlsServer};
 
 /// A lock on each master.
 fn everywhere(what: &str) -> Vec<Acquisition> {
@@ -50,9 +49,7 @@ async fn nodes_are_found_by_name_by_address_and_where_they_were_asked() {
     for (number, (kind, name)) in told.into_iter().enumerate() {
         set(&cluster, "cluster-announce-hostname", name);
         set(&cluster, "cluster-preferred-endpoint-type", kind);
-        cluster.wait("all know the names", || {
-            cluster.nodes.iter().all(|node| cluster.names(node) == vec![name; 6])
-        });
+        until("all know the names", || cluster.nodes.iter().all(|node| cluster.names(node) == vec![name; 6]));
         let store = open(&cluster.url());
         let what = format!("{kind}/{name}");
         granted_everywhere(&store, &what).await;

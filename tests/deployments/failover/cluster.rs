@@ -11,7 +11,7 @@ use crate::deployments::failover::{
     callers::{RESOURCES, TTL as SHORT_TTL, name, work_while},
     *,
 };
-use support::cluster::{RedisCluster, slot_of_tag};
+use leasehold_testing::servers::{RedisCluster, slot_of_tag};
 
 fn wait_until_only_fences_are_left(cluster: &RedisCluster) {
     let start = Instant::now();

@@ -9,9 +9,9 @@ use leasehold::{Durability, store::Store};
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::deployments::failover::*;
-use support::{
-    cluster::{MASTERS, RedisCluster, place_of_tag},
-    sentinels::Sentinels,
+use leasehold_testing::{
+    servers::{MASTERS, RedisCluster, Sentinels, place_of_tag},
+    waiting::until,
 };
 
 const CALLERS: usize = 8;
@@ -102,7 +102,7 @@ async fn masters_of_sentinel_that_die_one_after_the_other_forget_no_confirmed_gr
         let (held, back) = granted_while(&store, names, move || {
             let master = servers.master();
             servers.servers[master].kill();
-            servers.wait("another master", || servers.master() != master);
+            until("another master", || servers.master() != master);
             servers
         })
         .await;

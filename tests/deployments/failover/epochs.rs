@@ -9,7 +9,7 @@ use crate::deployments::failover::{
     fake_sentinel::{FakeSentinel, url_of},
     *,
 };
-use support::{redis_server::RedisServer, sentinels::Sentinels};
+use leasehold_testing::servers::{RedisServer, Sentinels};
 
 /// A master that was replaced and goes on answering, the one that replaced it, and three sentinels: one that knows of it.
 struct Replaced {

@@ -10,7 +10,10 @@ use crate::deployments::failover::{
     fake_sentinel::{FakeSentinel, url_of},
     *,
 };
-use support::{redis_server::RedisServer, replicas::Replicated, sentinels::Sentinels};
+use leasehold_testing::{
+    servers::{RedisServer, Replicated, Sentinels},
+    waiting::until,
+};
 
 /// The name of the counter that stays.
 const FENCE: &str = "leasehold:fence";
@@ -29,7 +32,7 @@ fn wait_until_only_the_fence_is_left(server: &RedisServer) {
 
 /// Waits until another server is the master, and checks that only the two were spoken to.
 fn is_replaced(servers: &Sentinels, before: usize) {
-    servers.wait("another master", || servers.master() != before);
+    until("another master", || servers.master() != before);
 }
 
 fn nobody_spoke_to_the_other(servers: &Sentinels, masters: [usize; 2]) {

@@ -1,6 +1,8 @@
 //! The connection: none yet, lost, stalled, of another kind.
 
-use crate::redis::store::{proxy::Proxy, replicas::Replicated, *};
+use leasehold_testing::servers::Replicated;
+
+use crate::redis::store::{proxy::Proxy, *};
 use leasehold::store::Store;
 
 async fn granted_in_the_end(store: &RedisStore, asked: &Acquisition) {

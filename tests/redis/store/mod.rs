@@ -30,9 +30,8 @@ use leasehold::{
 };
 use redis::Value;
 use support::patient;
-use support::replicas;
 
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 const TTL: Duration = Duration::from_secs(30);
 const INBOX: Inbox = Inbox(Token::from_bits(7));

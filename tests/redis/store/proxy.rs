@@ -10,7 +10,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use support::redis_server::RedisServer;
+use leasehold_testing::servers::RedisServer;
 
 /// Stands between a store and its server, and can break the connection in place of an answer.
 pub(crate) struct Proxy {

@@ -4,10 +4,10 @@ use leasehold::{RedisStore, store::Store};
 use redis::{Client, ProtocolVersion};
 
 use crate::redis::ways::exclusive;
+use leasehold_testing::servers::RedisServer;
 use support::{
     acl,
     patient::{self, patient},
-    redis_server::RedisServer,
 };
 
 fn open(client: &Client) -> RedisStore {

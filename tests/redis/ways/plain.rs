@@ -11,7 +11,8 @@ use leasehold::{
 use redis::Value;
 
 use crate::redis::ways::{TTL, exclusive};
-use support::{patient::patient, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+use support::patient::patient;
 
 const COMPARE_AND_DELETE: &str =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";

@@ -10,7 +10,8 @@ use leasehold::{Acquire, Backoff, LockManager};
 use redis::Value;
 
 use crate::redis::ways::plain::store;
-use support::{pypi, redis_server::RedisServer};
+use leasehold_testing::servers::RedisServer;
+use support::pypi;
 
 const PACKAGE: &str = "redis==8.1.0";
 const TURNS: u64 = 100;

@@ -13,11 +13,10 @@ use leasehold::{
 use redis::Value;
 
 use crate::redis::ways::{TTL, exclusive};
+use leasehold_testing::servers::{RedisServer, Replicated};
 use support::{
     acl,
     patient::{self, patient},
-    redis_server::RedisServer,
-    replicas::Replicated,
 };
 
 fn on(url: &str, replicas_ack: u32, layout: Layout) -> RedisStore {

@@ -6,10 +6,8 @@ use leasehold::{
 };
 
 use crate::redis::ways::exclusive;
-use support::{
-    redis_server::RedisServer,
-    tls::{Certificates, TlsServer},
-};
+use leasehold_testing::servers::RedisServer;
+use support::tls::{Certificates, TlsServer};
 
 fn open(url: &str, options: RedisOptions) -> RedisStore {
     RedisStore::with_options(url, options).unwrap()

@@ -1,34 +1,28 @@
-//! A redis-server of a test's own: a process on a free port, with a clock that can be moved, gone with its value.
-
-#[path = "ports.rs"]
-mod ports;
+//! A redis-server of a test's own: a process on a free port, with a clock that can be moved.
 
 use std::{
     fs::{self, File},
-    os::unix::fs::FileExt,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::OnceLock,
-    thread,
-    time::{Duration, Instant},
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
 };
 
 use redis::{Connection, Value};
 use tempfile::TempDir;
 
-pub use self::ports::Port;
-use crate::target_tmp;
-
-const READY_WITHIN: Duration = Duration::from_secs(10);
+use super::{clock::WallClock, ports::Port};
+use crate::{process::Process, waiting::until};
 
 /// A running redis-server without persistence, killed when dropped.
+#[derive(Debug)]
 pub struct RedisServer {
     directory: TempDir,
     port: Port,
-    program: PathBuf,
+    /// The program, with what stands before the arguments.
+    program: Vec<String>,
     arguments: Vec<String>,
-    clock: Option<ServerClock>,
-    process: Child,
+    clock: Option<WallClock>,
+    process: Process,
 }
 
 impl RedisServer {
@@ -53,20 +47,27 @@ impl RedisServer {
     }
 
     /// Starts another program than the installed redis-server, with a clock that [`advance`](Self::advance) can move.
-    pub fn of(program: PathBuf) -> Self {
-        Self::launch(program, &[], Some(()))
+    pub fn of(program: &Path) -> Self {
+        Self::launch(&[program.to_str().expect("a path in UTF-8")], &[], Some(()))
+    }
+
+    /// Starts a server that the system kills when the thread that calls this ends, even if its process is killed. Needs `setpriv`
+    /// of util-linux.
+    pub fn bound_to_this_thread() -> Self {
+        Self::launch(&["setpriv", "--pdeathsig", "KILL", "--", "redis-server"], &[], None)
     }
 
     fn installed(arguments: &[&str], clock: Option<()>) -> Self {
         let arguments: Vec<_> =
             ["--enable-debug-command", "local"].iter().chain(arguments).copied().collect();
-        Self::launch("redis-server".into(), &arguments, clock)
+        Self::launch(&["redis-server"], &arguments, clock)
     }
 
-    fn launch(program: PathBuf, arguments: &[&str], clock: Option<()>) -> Self {
+    fn launch(program: &[&str], arguments: &[&str], clock: Option<()>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let clock = clock.map(|()| ServerClock::new(directory.path()));
-        let arguments = arguments.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let clock = clock.map(|()| WallClock::new());
+        let [program, arguments] =
+            [program, arguments].map(|words| words.iter().map(ToString::to_string).collect::<Vec<_>>());
         // Another program may take a port that was free a moment ago: the server then ends at once, and another is tried.
         for _ in 0..20 {
             let port = Port::reserve();
@@ -84,6 +85,11 @@ impl RedisServer {
         format!("redis://127.0.0.1:{}", self.port())
     }
 
+    /// Returns the number of its process.
+    pub fn process(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The port of the server, on 127.0.0.1.
     pub const fn port(&self) -> u16 {
         self.port.number()
@@ -96,28 +102,27 @@ impl RedisServer {
 
     /// Moves the server's wall clock forward.
     pub fn advance(&self, by: Duration) {
-        self.clock.as_ref().expect("a server that was started by `with_clock`").step(nanos(by));
+        self.clock().advance(by);
     }
 
     /// Sets the server's wall clock back.
     pub fn set_back(&self, by: Duration) {
-        self.clock.as_ref().expect("a server that was started by `with_clock`").step(-nanos(by));
+        self.clock().set_back(by);
     }
 
     /// Stops the process where it stands (SIGSTOP): connections stay open and nothing is answered.
     pub fn pause(&self) {
-        self.signal("-STOP");
+        self.process.pause();
     }
 
     /// Lets the process go on (SIGCONT), with what has arrived meanwhile.
     pub fn resume(&self) {
-        self.signal("-CONT");
+        self.process.resume();
     }
 
     /// Kills the process and waits until it is gone. Its memory is lost.
     pub fn kill(&mut self) {
-        self.process.kill().expect("a process that can be killed");
-        self.process.wait().expect("a process that ends");
+        self.process.kill();
     }
 
     /// Kills the process if it still runs, and starts an empty one on the same port.
@@ -153,10 +158,8 @@ impl RedisServer {
         keys
     }
 
-    fn signal(&self, signal: &str) {
-        let pid = self.process.id().to_string();
-        let sent = Command::new("kill").args([signal, &pid]).status().expect("the program `kill`");
-        assert!(sent.success(), "kill {signal} {pid}");
+    fn clock(&self) -> &WallClock {
+        self.clock.as_ref().expect("a server that was started by `with_clock`")
     }
 }
 
@@ -166,58 +169,39 @@ impl AsRef<RedisServer> for RedisServer {
     }
 }
 
-impl Drop for RedisServer {
-    fn drop(&mut self) {
-        // SIGKILL ends a stopped process as well. Both fail only if the process has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 fn spawn(
-    program: &Path,
+    program: &[String],
     directory: &Path,
     port: u16,
     arguments: &[String],
-    clock: Option<&ServerClock>,
-) -> Child {
+    clock: Option<&WallClock>,
+) -> Process {
     let path = directory.join("log");
     fs::write(&path, "").expect("an empty log file");
     let log = File::options().append(true).open(path).expect("a log file");
-    let mut command = Command::new(program);
+    let mut command = Command::new(&program[0]);
     command
         .current_dir(directory)
+        .args(&program[1..])
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("a second handle of the log file"))
         .stderr(log);
     if let Some(clock) = clock {
-        command.env("LD_PRELOAD", clock_library()).env("CLOCKSHIM", &clock.path);
+        clock.is_that_of(&mut command);
     }
-    command.spawn().expect("redis-server must be installed (Debian: apt-get install redis-server)")
+    Process::start(&mut command)
 }
 
-/// Returns a port that nobody listens on at this moment.
-pub fn free_port() -> u16 {
-    Port::reserve().number()
-}
-
-fn wait_until_ready(directory: &Path, process: &mut Child) -> bool {
-    let give_up = Instant::now() + READY_WITHIN;
-    while Instant::now() < give_up {
-        if process.try_wait().expect("the state of a child").is_some() {
-            return false;
-        }
-        if says_ready(directory) {
-            return true;
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    // Killed here so that the next try does not leave it behind.
-    let _ = process.kill();
-    let _ = process.wait();
-    false
+/// Waits until the server is ready. Returns false if it has ended instead.
+fn wait_until_ready(directory: &Path, process: &mut Process) -> bool {
+    let mut has_ended = false;
+    until("the server is ready, or has ended", || {
+        has_ended = process.ended().is_some();
+        has_ended || says_ready(directory)
+    });
+    !has_ended
 }
 
 /// Only its own log tells that it is this server that listens on the port, and not that of another test.
@@ -227,68 +211,4 @@ fn says_ready(directory: &Path) -> bool {
 
 fn connect(port: u16) -> redis::RedisResult<Connection> {
     redis::Client::open(("127.0.0.1", port))?.get_connection()
-}
-
-/// How far the server's wall clock is ahead: a number in a file that the server maps.
-struct ServerClock {
-    path: PathBuf,
-    file: File,
-}
-
-impl ServerClock {
-    fn new(directory: &Path) -> Self {
-        let path = directory.join("clock");
-        let file = File::options().create_new(true).read(true).write(true).open(&path).expect("a clock file");
-        file.write_all_at(&0_i64.to_ne_bytes(), 0).expect("a clock that starts at zero");
-        Self { path, file }
-    }
-
-    fn step(&self, by: i64) {
-        let mut nanos = [0; 8];
-        self.file.read_exact_at(&mut nanos, 0).expect("a clock that can be read");
-        let ahead = i64::from_ne_bytes(nanos) + by;
-        self.file.write_all_at(&ahead.to_ne_bytes(), 0).expect("a clock that can be set");
-    }
-}
-
-fn nanos(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).expect("less than 292 years")
-}
-
-/// The wall clock of a process, which is not that of this machine. It is there until this is dropped.
-pub struct WallClock {
-    _clock: ServerClock,
-    _directory: TempDir,
-}
-
-impl WallClock {
-    /// Sets the clock of a process that is going to be started, in seconds ahead of this machine.
-    pub fn of(process: &mut Command, seconds: i64) -> Self {
-        let directory = tempfile::tempdir().expect("a directory for a clock");
-        let clock = ServerClock::new(directory.path());
-        let nanos = seconds * 1_000_000_000;
-        clock.file.write_all_at(&nanos.to_ne_bytes(), 0).expect("a clock that can be set");
-        process.env("LD_PRELOAD", clock_library()).env("CLOCKSHIM", &clock.path);
-        Self { _clock: clock, _directory: directory }
-    }
-}
-
-/// Compiles the clock once a process.
-fn clock_library() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let directory = target_tmp();
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/support/clockshim.c");
-        let (unfinished, library) =
-            (directory.join(format!("clockshim-{}", std::process::id())), directory.join("clockshim.so"));
-        let mut compiler = Command::new("cc");
-        compiler.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&unfinished).arg(source);
-        assert!(
-            compiler.status().expect("a C compiler must be installed").success(),
-            "the clock must compile"
-        );
-        // Renamed as a whole: another test binary may be starting a server with it at this moment.
-        fs::rename(&unfinished, &library).expect("a library that can be renamed");
-        library
-    })
 }

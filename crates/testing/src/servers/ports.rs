@@ -2,7 +2,13 @@
 
 use std::{env, fs::File, net::TcpListener};
 
+/// Returns a port that nobody listens on at this moment.
+pub fn free_port() -> u16 {
+    Port::reserve().number()
+}
+
 /// A port that is reserved for as long as this value is there, in all test programs that run on this machine.
+#[derive(Debug)]
 pub struct Port {
     number: u16,
     _lock: File,

@@ -1,14 +1,12 @@
 //! A master with replicas, each a redis-server of its own.
 
-use std::time::{Duration, Instant};
-
 use redis::Value;
 
 use super::redis_server::RedisServer;
-
-const READY_WITHIN: Duration = Duration::from_secs(20);
+use crate::waiting::until;
 
 /// A master, and replicas that have caught up with it.
+#[derive(Debug)]
 pub struct Replicated {
     /// The master.
     pub master: RedisServer,
@@ -33,20 +31,17 @@ impl Replicated {
     pub fn wait_until_online(&self) {
         let client = redis::Client::open(self.master.url()).expect("a URL");
         let mut connection = client.get_connection().expect("a connection");
-        let give_up = Instant::now() + READY_WITHIN;
-        loop {
-            let both: (Value, usize) = redis::pipe()
-                .cmd("SET")
-                .arg(&["probe", "", "PX", "1"])
-                .cmd("WAIT")
-                .arg(&[self.replicas.len(), 100])
-                .query(&mut connection)
-                .expect("a number of replicas");
-            if both.1 == self.replicas.len() {
-                return;
-            }
-            assert!(Instant::now() < give_up, "only {} replicas", both.1);
-        }
+        let mut writes_and_waits = redis::pipe();
+        writes_and_waits
+            .cmd("SET")
+            .arg(&["probe", "", "PX", "1"])
+            .cmd("WAIT")
+            .arg(&[self.replicas.len(), 100]);
+        until("all replicas follow", || {
+            let (_, online): (Value, usize) =
+                writes_and_waits.query(&mut connection).expect("a number of replicas");
+            online == self.replicas.len()
+        });
     }
 }
 

@@ -1,20 +1,18 @@
 //! A cluster of three masters and three replicas of a test's own, gone with its value.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::{thread, time::Duration};
 
 use redis::{FromRedisValue, Value};
 
 use super::redis_server::RedisServer;
+use crate::waiting::until;
 
 /// The number of masters, each of which has a replica.
 pub const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
-const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// A running cluster.
+#[derive(Debug)]
 pub struct RedisCluster {
     /// The masters first, then a replica of each.
     pub nodes: Vec<RedisServer>,
@@ -55,7 +53,7 @@ impl RedisCluster {
         }
         for (master, replica) in this.nodes[..MASTERS].iter().zip(&this.nodes[MASTERS..]) {
             let id = id(master);
-            this.wait("a replica follows", || replica.try_command(&["CLUSTER", "REPLICATE", &id]).is_ok());
+            until("a replica follows", || replica.try_command(&["CLUSTER", "REPLICATE", &id]).is_ok());
         }
         this.wait_until_whole();
         this
@@ -63,7 +61,7 @@ impl RedisCluster {
 
     /// Waits until every node that runs agrees that all slots are served, and each has its replica.
     pub fn wait_until_whole(&self) {
-        self.wait("all slots are served", || {
+        until("all slots are served", || {
             self.nodes.iter().all(|node| {
                 let info = text(node, &["CLUSTER", "INFO"]);
                 let roles = text(node, &["CLUSTER", "NODES"]);
@@ -96,12 +94,12 @@ impl RedisCluster {
     pub fn fail_over(&self, replica: usize) {
         let replica = &self.nodes[replica];
         replica.command(&["CLUSTER", "FAILOVER"]);
-        self.wait("the replica is the master", || is_master(replica));
+        until("the replica is the master", || is_master(replica));
     }
 
     /// Waits until a replica has taken its master's place by itself.
     pub fn wait_until_master(&self, replica: usize) {
-        self.wait("the replica is the master", || is_master(&self.nodes[replica]));
+        until("the replica is the master", || is_master(&self.nodes[replica]));
     }
 
     /// The place of the master that has this slot.
@@ -125,7 +123,7 @@ impl RedisCluster {
     pub fn move_slot(&self, slot: u16, to: usize, pause: Duration) -> Vec<String> {
         let moved = self.begin_to_move(slot, to).finish(pause);
         // Only two nodes were told; who asks a third for the master must not be sent back.
-        self.wait("the slot has moved for all", || self.master_of(slot) == to);
+        until("the slot has moved for all", || self.master_of(slot) == to);
         moved
     }
 
@@ -137,18 +135,10 @@ impl RedisCluster {
         source.command(&["CLUSTER", "SETSLOT", &moving.slot, "MIGRATING", &id(target)]);
         moving
     }
-
-    /// Waits until something is so.
-    pub fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
-        let start = Instant::now();
-        while !is_so() {
-            assert!(start.elapsed() < READY_WITHIN, "not in time: {what}");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
 }
 
 /// A slot on its way.
+#[derive(Debug)]
 pub struct Moving<'a> {
     source: &'a RedisServer,
     target: &'a RedisServer,
@@ -167,11 +157,7 @@ impl Moving<'_> {
     pub fn move_key(&self, key: &str) {
         let port = self.target.port().to_string();
         let words = ["MIGRATE", "127.0.0.1", &port, key, "0", "5000"];
-        let start = Instant::now();
-        while let Err(error) = self.source.try_command(&words) {
-            assert!(start.elapsed() < READY_WITHIN, "{key} does not move: {error}");
-            thread::sleep(Duration::from_millis(20));
-        }
+        until("the key moves", || self.source.try_command(&words).is_ok());
     }
 
     /// Moves what is left, with a pause after each key, and then the slot itself. Answers which keys that were.

@@ -2,23 +2,23 @@
 
 use std::{
     fs::{self, File},
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
+    process::{Command, Stdio},
+    time::Duration,
 };
 
 use redis::Value;
 use tempfile::TempDir;
 
-use super::redis_server::{Port, RedisServer};
+use super::{ports::Port, redis_server::RedisServer};
+use crate::{process::Process, waiting::until};
 
 /// The name of the service.
 const SERVICE: &str = "locks";
-const READY_WITHIN: Duration = Duration::from_secs(30);
 /// Replicas follow at once, and are not given up when a test moves their clocks.
 const SERVER: [&str; 4] = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "86400"];
 
 /// A running service with its sentinels.
+#[derive(Debug)]
 pub struct Sentinels {
     /// The master first, unless there was a failover, and its replicas.
     pub servers: Vec<RedisServer>,
@@ -48,7 +48,7 @@ impl Sentinels {
         let servers = vec![replica(), replica(), master];
         let sentinels = (0..3).map(|_| Sentinel::start(&port, down_after)).collect();
         let this = Self { servers, sentinels };
-        this.wait("they know each other", || {
+        until("they know each other", || {
             this.sentinels.iter().all(|sentinel| {
                 let table = sentinel.table();
                 field(&table, "num-slaves") == "2" && field(&table, "num-other-sentinels") == "2"
@@ -90,15 +90,6 @@ impl Sentinels {
         let calls = info.lines().filter_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
         calls.filter_map(|calls| calls.split(',').next()?.parse::<u64>().ok()).sum()
     }
-
-    /// Waits until something is so.
-    pub fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
-        let start = Instant::now();
-        while !is_so() {
-            assert!(start.elapsed() < READY_WITHIN, "not in time: {what}");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
 }
 
 fn replicas_online(master: &RedisServer) -> usize {
@@ -111,10 +102,11 @@ fn field<'a>(table: &'a [String], name: &str) -> &'a str {
     at.and_then(|at| table.get(at + 1)).map_or("", String::as_str)
 }
 
+#[derive(Debug)]
 struct Sentinel {
     _directory: TempDir,
     port: Port,
-    process: Child,
+    _process: Process,
 }
 
 impl Sentinel {
@@ -135,13 +127,15 @@ impl Sentinel {
             let mut command = Command::new("redis-server");
             command.current_dir(directory.path()).arg(&config).arg("--sentinel");
             command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(log);
-            let mut process = command.spawn().expect("redis-server must be installed");
-            while process.try_wait().expect("the state of a child").is_none() {
+            let mut process = Process::start(&mut command);
+            let mut has_ended = false;
+            until("the sentinel watches the master, or has ended", || {
+                has_ended = process.ended().is_some();
                 let log = fs::read_to_string(directory.path().join("log")).unwrap_or_default();
-                if log.contains("+monitor master") {
-                    return Self { _directory: directory, port, process };
-                }
-                thread::sleep(Duration::from_millis(5));
+                has_ended || log.contains("+monitor master")
+            });
+            if !has_ended {
+                return Self { _directory: directory, port, _process: process };
             }
         }
         panic!("no sentinel starts");
@@ -155,13 +149,5 @@ impl Sentinel {
     fn table(&self) -> Vec<String> {
         let answer = self.command(&["SENTINEL", "MASTER", SERVICE]).expect("a sentinel that answers");
         redis::from_redis_value(answer).expect("a list of fields")
-    }
-}
-
-impl Drop for Sentinel {
-    fn drop(&mut self) {
-        // Both fail only if the process has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
