@@ -15,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     core::{Doubling, Pauses},
     env::{Clock, Draw, Random, SystemClock, SystemRandom},
-    lease::messages::ManagerLink,
+    lease::{messages::ManagerLink, renewer::Renewers},
     manager::{
         LockManager,
         dispatch::Dispatch,
@@ -193,10 +193,8 @@ impl LockManagerBuilder {
             records: records.clone(),
             happenings: happenings.clone(),
             sources: sources.clone(),
-            manager: Arc::clone(&link),
-            random: Arc::clone(&random),
-            pauses,
         };
+        let renewers = Rc::new(Renewers { manager: Arc::clone(&link), random: Arc::clone(&random), pauses });
         let driven = sources.clone();
         tracing::info!(
             store = store.describe(),
@@ -235,6 +233,7 @@ impl LockManagerBuilder {
             in_hand: None,
             address,
             link,
+            renewers,
             shutdown: Draining::new(Rc::clone(&done)),
             revocations: Rc::default(),
         };
