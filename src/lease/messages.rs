@@ -49,9 +49,8 @@ pub enum Released {
     },
 }
 
-/// Renews a lease of this manager now. The renewer of a lease sends it after a renewal was missed. For a lease with
-/// `no_renew` the holder does, through [`Lease::renew`](crate::Lease::renew). The answer is the time for which the lease is
-/// certainly valid.
+/// Renews a lease of this manager now. The renewer of a lease sends it whenever a renewal is due. For a lease with `no_renew` the
+/// holder does, through [`Lease::renew`](crate::Lease::renew). The answer is the time for which the lease is certainly valid.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Duration, RenewError>")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]

@@ -19,11 +19,6 @@ impl LeaseShared {
         now
     }
 
-    /// Returns the moment from which the next renewal is counted: when the last confirmed request was sent.
-    pub(crate) fn confirmed(&self) -> Moment {
-        self.present().confirmed
-    }
-
     /// Records that the store confirmed a renewal that was sent at `sent`. Returns true if it came in time to count.
     pub(crate) fn renewed(&self, sent: Moment) -> bool {
         let now = self.clock.now();
@@ -34,7 +29,6 @@ impl LeaseShared {
             return false;
         }
         present.confirmed = present.confirmed.max(sent);
-        present.answer_by = None;
         present.renewals.confirmed();
         drop(present);
         let due = self.plan.interval.map(|interval| self.next_renewal(interval, before));
@@ -95,53 +89,10 @@ impl LeaseShared {
         (confirmed + pause).on_tick(interval / TICKS)
     }
 
-    /// Returns the time until it has to be renewed, or until its renewer has to take over, if it is renewed by itself.
+    /// Returns the time until it has to be renewed, if it is renewed by itself.
     pub(crate) fn renewal_due(&self, now: Moment) -> Option<Duration> {
-        let interval = self.plan.interval?;
-        let (confirmed, answer_by) = {
-            let present = self.present();
-            (present.confirmed, present.answer_by)
-        };
-        let due = answer_by.unwrap_or_else(|| self.next_renewal(interval, confirmed));
-        Some(due.remaining(now))
-    }
-
-    /// Returns the time until it has to be looked after again, if it is renewed by itself. While a renewal is on its way that is
-    /// an interval at most: when the answer has come, the next one counts from then.
-    pub(crate) fn next_look(&self, now: Moment) -> Option<Duration> {
-        const SHORTEST: Duration = Duration::from_millis(1);
-        let (interval, due) = (self.plan.interval?, self.renewal_due(now)?);
-        let is_on_its_way = self.present().answer_by.is_some();
-        Some(if is_on_its_way { due.min(interval.max(SHORTEST)) } else { due })
-    }
-
-    /// Begins a renewal that is due, unless its renewer has to take over: the last one was missed, or it may not be renewed
-    /// now. Returns the time after which the lease has to be looked after again.
-    pub(crate) fn begin_renewal(&self, now: Moment) -> Option<Duration> {
-        let interval = self.plan.interval?;
-        if self.present().answer_by.is_some() || !self.may_renew() {
-            return None;
-        }
-        let answer_by = now + self.remaining_at(now) / 2;
-        self.present().answer_by = Some(answer_by);
-        Some(answer_by.min(self.next_renewal(interval, now)).remaining(now))
-    }
-
-    /// Returns true if a renewal has begun that was neither sent since this moment nor confirmed by another one.
-    pub(crate) fn is_to_be_sent(&self, since: Moment) -> bool {
-        let present = self.present();
-        present.answer_by.is_some() && present.asked < since
-    }
-
-    /// Leaves a renewal that was missed to the renewer, unless another one was confirmed meanwhile.
-    pub(crate) fn leave_to_renewer(&self) {
-        let mut present = self.present();
-        present.answer_by = present.answer_by.and(Some(present.confirmed));
-    }
-
-    /// Ends the work of the renewer: the next renewal is due after the interval.
-    pub(crate) fn leave_to_monitor(&self) {
-        self.present().answer_by = None;
+        let (interval, confirmed) = (self.plan.interval?, self.present().confirmed);
+        Some(self.next_renewal(interval, confirmed).remaining(now))
     }
 
     /// Records that the renewer died. If it cannot be kept alive, that will be the reason of the loss.

@@ -1,16 +1,15 @@
-//! The renewer: one small actor for each lease of which a renewal was missed.
+//! The renewer: one small actor for each lease, from its first renewal on, which sends the manager timed `Renew` messages.
 //!
-//! It sends the manager timed `Renew` messages until one is confirmed.
-//!
-//! Renewals that go well need none: those of a tick are one message of the lease monitor, which starts the renewer when one is
-//! not confirmed. So a lease that is only kept has no actor, no task and no timer of its own. A renewer holds nothing that
-//! must survive it. All that it knows is in the [`LeaseShared`]. When it dies, it is restarted and goes on from that state.
+//! Most leases are released before their first renewal, and never have one. The messages are sent at ticks, so that the manager
+//! finds those of many leases in one turn, and they travel to the store in one batch. A renewer holds nothing that must survive
+//! it: all that it knows is in the [`LeaseShared`]. When it dies, it is restarted and goes on from that state. Its task ends
+//! with its handle, which the record of the lease has.
 
-use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
-use actix::{
-    Actor, ActorContext, ActorFutureExt, AsyncContext, Context, MailboxError, Supervised, WrapFuture,
-};
+use actix::{Actor, AsyncContext, Context, Supervised, WrapFuture};
+use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{Doubling, jitter},
@@ -25,62 +24,47 @@ use crate::{
 /// The minimum time between two attempts to renew a lease, however little is left of it.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
-/// The actor that sends `Renew` for one lease until that is confirmed, or the lease is over.
-pub(crate) struct Renewer {
-    lease: Arc<LeaseShared>,
-    manager: Arc<ManagerLink>,
-    random: Arc<dyn Random>,
-    interval: Duration,
-    missed_in_a_row: u32,
-    rests: Rc<Cell<bool>>,
+/// The parts that all renewers of a manager share.
+pub(crate) struct Renewers {
+    pub(crate) manager: Arc<ManagerLink>,
+    pub(crate) random: Arc<dyn Random>,
+    /// The pauses before a renewer that died is restarted.
+    pub(crate) pauses: Doubling,
 }
 
-impl Renewer {
-    /// Leaves the lease to the monitor again.
-    fn rest(&self, ctx: &mut Context<Self>) {
-        self.lease.leave_to_monitor();
-        self.rests.set(true);
-        ctx.stop();
-    }
+/// The actor that sends `Renew` for one lease until the lease is over.
+struct Renewer {
+    lease: Arc<LeaseShared>,
+    all: Rc<Renewers>,
+    interval: Duration,
+}
 
-    fn since_confirmed(&self) -> Duration {
-        self.lease.confirmed().elapsed(self.lease.clock.now())
-    }
-
-    /// Retries after a miss: soon, then less often, always within what is left of the lease.
-    fn retry(&mut self, ctx: &mut Context<Self>) {
-        let first = (self.interval / 16).max(SHORTEST_PAUSE);
-        let grown = first.saturating_mul(1 << self.missed_in_a_row.min(8));
-        let pause = grown.min(self.interval).min(self.lease.remaining() / 4).max(SHORTEST_PAUSE);
-        self.missed_in_a_row += 1;
-        ctx.run_later(jitter(pause, self.random.draw(Draw::Renewal)), Self::renew);
-    }
-
-    fn renew(&mut self, ctx: &mut Context<Self>) {
-        if self.lease.is_over() {
-            return ctx.stop();
-        }
-        if self.since_confirmed() < self.interval / 2 {
-            return self.rest(ctx);
-        }
-        if !self.lease.may_renew() {
-            return self.retry(ctx);
-        }
-        let answer = self.manager.renew.send(Renew::of(&self.lease));
-        ctx.spawn(answer.into_actor(self).map(|answer, this, ctx| this.answered(answer, ctx)));
-    }
-
-    fn answered(
-        &mut self,
-        answer: Result<Result<Duration, RenewError>, MailboxError>,
-        ctx: &mut Context<Self>,
-    ) {
-        match answer {
-            Ok(Ok(_)) => self.rest(ctx),
-            Ok(Err(RenewError::Lost { .. } | RenewError::NotFound)) => ctx.stop(),
-            // The store did not confirm it, or the manager was being restarted.
-            Ok(Err(_)) | Err(_) => self.retry(ctx),
-        }
+impl Renewers {
+    /// Starts the renewer of a lease, and restarts it when it dies. `None` if the lease is not renewed by itself.
+    pub(crate) fn start(self: &Rc<Self>, lease: &Arc<LeaseShared>) -> Option<AbortOnDropHandle<()>> {
+        let interval = lease.plan.interval?;
+        let renewer = Renewer { lease: Arc::clone(lease), all: Rc::clone(self), interval };
+        let (ends_with, state, all) = (Arc::clone(lease), Arc::clone(lease), Rc::clone(self));
+        let (mut pauses, mut renewals_at_death) = (self.pauses, 0);
+        let died = move |death: Death| {
+            if state.renewals() > renewals_at_death {
+                pauses.reset();
+            }
+            renewals_at_death = state.renewals();
+            state.renewer_died();
+            state.stats.renewer_restarted();
+            let most = (state.remaining() / 4).max(pauses.first());
+            let pause = jitter(pauses.next().min(most), all.random.draw(Draw::Restart));
+            tracing::warn!(
+                resource = %state.hold().resource, token = %state.hold().token.prefix(), ?death, ?pause,
+                "the renewer died; starting it again"
+            );
+            pause
+        };
+        let context = Box::new(Context::new().into_future(renewer));
+        let is_done = move || ends_with.is_over() || planted!("a renewer that died is not started again");
+        let life = supervise(context, is_done, died);
+        Some(AbortOnDropHandle::new(actix_rt::spawn(life)))
     }
 }
 
@@ -88,59 +72,75 @@ impl Actor for Renewer {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        if !reactor::is_missing() {
-            self.retry(ctx);
+        if reactor::is_missing() {
+            return;
         }
+        // One future for its whole life: a timer for each renewal, and a future for each answer, would cost more than all
+        // else. When it ends, the actor has nothing to do, and stops.
+        let renewals = renew_until_over(Arc::clone(&self.lease), Rc::clone(&self.all), self.interval);
+        ctx.spawn(renewals.into_actor(self));
     }
 }
 
 impl Supervised for Renewer {}
 
-/// Runs the renewer of a lease until it rests or the lease is over, and restarts it when it dies.
-pub(crate) fn renewing(
-    interval: Duration,
-    lease: Arc<LeaseShared>,
-    manager: Arc<ManagerLink>,
-    random: Arc<dyn Random>,
-    mut pauses: Doubling,
-) -> impl Future<Output = ()> + use<> {
-    let context = Context::new();
-    // Without an address, the context would stop as soon as it has nothing to do.
-    let address = context.address();
-    let random_of_pauses = Arc::clone(&random);
-    let state = Arc::clone(&lease);
-    let rests = Rc::new(Cell::new(false));
-    let renewer = Renewer {
-        lease: Arc::clone(&lease),
-        manager,
-        random,
-        interval,
-        missed_in_a_row: 0,
-        rests: Rc::clone(&rests),
-    };
-    let (mut renewals_at_death, shortest) = (0, pauses.first());
-    let died = move |death: Death| {
-        if state.renewals() > renewals_at_death {
-            pauses.reset();
+/// Sends the message whenever the renewal is due, and again after a miss.
+async fn renew_until_over(lease: Arc<LeaseShared>, all: Rc<Renewers>, interval: Duration) {
+    let (mut pause, mut missed_in_a_row) = (until_due(&lease), 0);
+    loop {
+        sleep(pause).await;
+        // Drawn before the message is sent: a draw that panics leaves no answer behind that nobody waits for.
+        let draw = all.random.draw(Draw::Renewal);
+        if lease.is_over() {
+            return;
         }
-        renewals_at_death = state.renewals();
-        state.renewer_died();
-        state.stats.renewer_restarted();
-        let pause = jitter(
-            pauses.next().min((state.remaining() / 4).max(shortest)),
-            random_of_pauses.draw(Draw::Restart),
+        // It is not, if its holder has renewed it meanwhile, or it was renewed together with its set.
+        if until_due(&lease).is_zero() {
+            let permitted = lease.may_renew();
+            let answer = if permitted { Some(all.manager.renew.send(Renew::of(&lease)).await) } else { None };
+            match answer {
+                Some(Ok(Ok(_))) => missed_in_a_row = 0,
+                Some(Ok(Err(RenewError::Lost { .. } | RenewError::NotFound))) => return,
+                // It may be permitted later. Or the store did not confirm it, or the manager was being restarted.
+                None | Some(Ok(Err(RenewError::Store(_))) | Err(_)) => {
+                    pause = jitter(after_misses(missed_in_a_row, interval, lease.remaining()), draw);
+                    missed_in_a_row += 1;
+                    continue;
+                }
+            }
+        }
+        pause = until_due(&lease);
+    }
+}
+
+fn until_due(lease: &LeaseShared) -> Duration {
+    lease.renewal_due(lease.clock.now()).unwrap_or_default()
+}
+
+/// Returns the pause after one more miss: short at first, then longer, always within what is left of the lease.
+fn after_misses(missed_in_a_row: u32, interval: Duration, left: Duration) -> Duration {
+    let first = (interval / 16).max(SHORTEST_PAUSE);
+    let grown = first.saturating_mul(1 << missed_in_a_row.min(8));
+    grown.min(interval).min(left / 4).max(SHORTEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_after_misses_double_within_the_interval_and_within_what_is_left() {
+        let pause = |missed, left| after_misses(missed, secs(16), secs(left));
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5, 100].map(|missed| pause(missed, 1_000).as_secs()),
+            [1, 2, 4, 8, 16, 16, 16]
         );
-        tracing::warn!(
-            resource = %state.hold().resource, token = %state.hold().token.prefix(), ?death, ?pause,
-            "the renewer died; starting it again"
-        );
-        pause
-    };
-    let is_done = move || rests.get() || lease.is_over();
-    // Boxed: each future around it would have room for it twice, and blocks of that size are slow to allocate.
-    let life = Box::pin(supervise(Box::new(context.into_future(renewer)), is_done, died));
-    async move {
-        let _address = address;
-        life.await;
+        assert_eq!(pause(4, 8), secs(2));
+        assert_eq!(pause(4, 0), SHORTEST_PAUSE);
+        assert_eq!(after_misses(0, SHORTEST_PAUSE, secs(1)), SHORTEST_PAUSE);
+    }
+
+    const fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
     }
 }

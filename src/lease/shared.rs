@@ -51,8 +51,6 @@ pub(super) struct Present {
     pub(super) confirmed: Moment,
     /// The moment at which the last request was sent that may have moved the end in the store.
     pub(super) asked: Moment,
-    /// While a renewal is on its way: the moment at which the renewer takes over if there is no answer.
-    pub(super) answer_by: Option<Moment>,
     /// The requests to give the lease back, if there are any.
     pub(super) revoke_requested: Option<Box<Requests>>,
     /// The span of the lease, until it is over.
@@ -93,7 +91,6 @@ impl LeaseShared {
                 renewals,
                 confirmed: sent,
                 asked: sent,
-                answer_by: None,
                 revoke_requested: None,
                 span,
             }),

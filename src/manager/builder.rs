@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{Doubling, Pauses},
-    lease::messages::ManagerLink,
+    lease::{messages::ManagerLink, renewer::Renewers},
     listeners::statistics::Recorder,
     manager::{
         LockManager,
@@ -182,10 +182,8 @@ impl LockManagerBuilder {
             records: records.clone(),
             happenings: happenings.clone(),
             sources: sources.clone(),
-            manager: Arc::clone(&link),
-            random: Arc::clone(&random),
-            pauses,
         };
+        let renewers = Rc::new(Renewers { manager: Arc::clone(&link), random: Arc::clone(&random), pauses });
         let driven = sources.clone();
         tracing::info!(
             store = store.describe(),
@@ -224,6 +222,7 @@ impl LockManagerBuilder {
             in_hand: None,
             address,
             link,
+            renewers,
             shutdown: Draining::new(Rc::clone(&done)),
             revocations: Rc::default(),
         };

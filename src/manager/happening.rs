@@ -37,10 +37,8 @@ pub(crate) enum Happening {
     CallerGone(RecordKey),
     /// The watches over some callers have been deferred long enough.
     Deferred(Vec<RecordKey>),
-    /// The leases of these records have to be renewed.
-    RenewalsDue(Vec<RecordKey>),
-    /// Renewals of the leases of these records were missed.
-    RenewalsMissed(Vec<RecordKey>),
+    /// The first renewal of the lease of this record is due.
+    RenewalDue(RecordKey),
     /// The lease of this record was lost.
     Lost(RecordKey),
     /// A lease is to be released: its handling panicked, or the actor that it was bound to has died.
@@ -59,7 +57,7 @@ pub(crate) enum InHand {
     Release(RecordKey),
     Set(TriedAll),
     Due(RecordKey),
-    Renewals(Vec<RecordKey>),
+    Renewal(RecordKey),
     Lost(RecordKey),
     Message(Release),
     /// With the number of times that the manager panicked over it.
@@ -77,9 +75,7 @@ impl Happening {
             Self::Released(record, _) => Some(InHand::Release(*record)),
             Self::TriedAll(tried) => Some(InHand::Set(tried.lost())),
             Self::Due(record) => Some(InHand::Due(*record)),
-            Self::RenewalsDue(records) | Self::RenewalsMissed(records) => {
-                Some(InHand::Renewals(records.clone()))
-            }
+            Self::RenewalDue(record) => Some(InHand::Renewal(*record)),
             Self::Lost(record) => Some(InHand::Lost(*record)),
             Self::Release(release) => Some(InHand::Message(release.clone())),
             // Others are repeated by the store, or by what they lead to.
@@ -103,7 +99,7 @@ impl Happening {
             }
             InHand::Set(tried) => Some(Self::TriedAll(tried)),
             InHand::Due(record) => Some(Self::Due(record)),
-            InHand::Renewals(records) => Some(Self::RenewalsMissed(records)),
+            InHand::Renewal(record) => Some(Self::RenewalDue(record)),
             InHand::Lost(record) => Some(Self::Lost(record)),
             InHand::Message(release) if release.panics < PANICS_AT_MOST => {
                 Some(Self::Release(Release { panics: release.panics + 1, ..release }))

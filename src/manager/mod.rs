@@ -38,7 +38,7 @@ use tokio::time::Instant;
 
 use crate::{
     core::{Event, Moment, Pauses},
-    lease::messages::ManagerLink,
+    lease::{messages::ManagerLink, renewer::Renewers},
     listeners::statistics::Recorder,
     manager::{
         happening::{Happening, Happenings, InHand},
@@ -123,6 +123,7 @@ pub struct LockManager {
     pub(crate) address: Arc<Addr<Self>>,
     /// The way to this manager that every lease has.
     pub(crate) link: Arc<ManagerLink>,
+    pub(crate) renewers: Rc<Renewers>,
     pub(crate) shutdown: Draining,
     /// Has a clone in each revocation that runs.
     revocations: Rc<()>,
@@ -198,8 +199,7 @@ impl LockManager {
             Happening::Due(record) => self.on(record, Event::Due),
             Happening::CallerGone(record) => self.on(record, Event::CallerGone),
             Happening::Deferred(records) => self.watch_deferred(records),
-            Happening::RenewalsDue(records) => self.renew_all(records),
-            Happening::RenewalsMissed(records) => self.leave_to_renewers(&records),
+            Happening::RenewalDue(record) => self.start_renewer(record),
             Happening::Lost(record) => self.lost(record),
             Happening::Release(release) => self.release(release, Responder::new().0),
             Happening::Opened(resource, handled) => self.opened(&resource, handled),
@@ -224,6 +224,7 @@ impl LockManager {
             tracing::warn!(?stood_still, "the machine was suspended; checking every lease");
             for lease in self.records.leases() {
                 self.records.set_timer(lease.record, Duration::ZERO);
+                self.restart_renewer(lease.record);
                 lease.recheck();
             }
         }

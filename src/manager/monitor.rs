@@ -1,30 +1,25 @@
 //! The lease monitor: the one task that watches the timers of all records, and handles the end of each lease.
 //!
-//! It also checks the owner actor of a lease, and has leases renewed: those of one tick by one message, and one of which a
-//! renewal was missed by its renewer. It is not part of the manager's context: leases end in time, and their holders are told,
-//! while the manager is being restarted.
+//! It also checks the owner actor of a lease, and tells the manager when a lease needs its renewer. It is not part of the
+//! manager's context: leases end in time, and their holders are told, while the manager is being restarted or a renewer hangs.
 
 use std::{
     future::poll_fn,
-    mem::take,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    task::{Context, Poll},
+    task::Context,
     time::Duration,
 };
 
-use tokio_util::task::AbortOnDropHandle;
-
 use crate::{
-    core::{Doubling, Moment},
-    lease::{RecordKey, Release, messages::ManagerLink, renewer::renewing, shared::LeaseShared},
+    core::Moment,
+    lease::{Release, shared::LeaseShared},
     manager::{
         happening::{Happening, Happenings},
-        record::{Holding, Role},
         records::Records,
         stream::Sources,
     },
-    runtime::{env::Random, supervisor::message_of},
+    runtime::supervisor::message_of,
 };
 
 /// The interval between checks of the owner actor of a bound lease.
@@ -38,35 +33,23 @@ pub(crate) struct LeaseMonitor {
     pub(crate) records: Records,
     pub(crate) happenings: Happenings,
     pub(crate) sources: Sources,
-    pub(crate) manager: Arc<ManagerLink>,
-    pub(crate) random: Arc<dyn Random>,
-    /// The pauses before a renewer that died is restarted.
-    pub(crate) pauses: Doubling,
 }
 
 impl LeaseMonitor {
     pub(crate) async fn run(self) {
-        let mut renewals = Vec::new();
         loop {
             let record = poll_fn(|cx| {
                 self.drive_if_down(cx);
-                match self.records.poll_due(cx) {
-                    Poll::Pending if !renewals.is_empty() => Poll::Ready(None),
-                    due => due.map(Some),
-                }
+                self.records.poll_due(cx)
             })
             .await;
-            let Some(record) = record else {
-                self.happenings.push_front(Happening::RenewalsDue(take(&mut renewals)));
-                continue;
-            };
             let Some(lease) = self.records.lease(record) else {
                 self.happenings.push(Happening::Due(record));
                 continue;
             };
             // Code of the application (its clock, its actor's address) may panic. The end of the lease is reported
             // all the same.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.check(&lease, &mut renewals))) {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.check(&lease))) {
                 let token = lease.hold().token.prefix();
                 tracing::error!(%token, panic = message_of(panic.as_ref()), "could not check a lease");
                 self.records.set_timer(record, AFTER_A_PANIC);
@@ -81,17 +64,16 @@ impl LeaseMonitor {
         }
     }
 
-    /// Looks after a lease, and adds it to the renewals of this tick if it has to be renewed.
-    fn check(&self, lease: &Arc<LeaseShared>, renewals: &mut Vec<RecordKey>) {
+    /// Looks after a lease.
+    fn check(&self, lease: &Arc<LeaseShared>) {
         let now = lease.clock.now();
         if lease.expired_at(now) {
             return self.happenings.push(Happening::Lost(lease.record));
         }
-        let held = with(&self.records, lease, |holding| {
-            let renewing = holding.renewer.as_ref().is_some_and(|renewer| !renewer.is_finished());
-            (holding.bound_to.clone(), renewing)
+        let held = self.records.with(lease.record, |record| {
+            record.holding().map(|holding| (holding.bound_to.clone(), holding.renewer.is_some()))
         });
-        let Some((bound_to, mut renewing)) = held else { return };
+        let Some((bound_to, mut has_renewer)) = held.flatten() else { return };
         if bound_to.as_ref().is_some_and(|lives| !lives()) {
             let (resource, token) = (&lease.hold().resource, lease.hold().token.prefix());
             tracing::debug!(%resource, %token, "the actor that the lease is bound to died; releasing it");
@@ -99,66 +81,18 @@ impl LeaseMonitor {
             // In case that its handling panics too often.
             return self.records.set_timer(lease.record, CHECK_OWNER_EVERY);
         }
-        let mut next = Duration::MAX;
-        if !renewing && lease.renewal_due(now).is_some_and(|due| due.is_zero()) {
-            match lease.begin_renewal(now) {
-                Some(again) => {
-                    renewals.push(lease.record);
-                    next = again;
-                }
-                None => {
-                    let renewer = self.renewer(lease);
-                    with(&self.records, lease, |holding| holding.renewer = renewer);
-                    renewing = true;
-                }
-            }
+        if !has_renewer && lease.renewal_due(now).is_some_and(|due| due.is_zero()) {
+            self.happenings.push_front(Happening::RenewalDue(lease.record));
+            has_renewer = true;
         }
-        let next = next.min(next_check(lease, now, bound_to.is_some(), renewing));
-        self.records.set_timer(lease.record, next);
+        self.records.set_timer(lease.record, next_check(lease, now, bound_to.is_some(), has_renewer));
     }
-
-    /// Starts the renewer of a lease.
-    fn renewer(&self, lease: &Arc<LeaseShared>) -> Option<AbortOnDropHandle<()>> {
-        let interval = lease.plan.interval?;
-        let (manager, random) = (Arc::clone(&self.manager), Arc::clone(&self.random));
-        let life = renewing(interval, Arc::clone(lease), manager, random, self.pauses);
-        let (records, lease) = (self.records.clone(), Arc::clone(lease));
-        Some(AbortOnDropHandle::new(actix_rt::spawn(async move {
-            life.await;
-            renewer_rests(&records, &lease);
-        })))
-    }
-}
-
-/// Sets the timer of the next renewal. The clock of the application may panic; then the lease is checked a little later.
-fn renewer_rests(records: &Records, lease: &LeaseShared) {
-    let rests = with(records, lease, |holding| {
-        let renewer = holding.renewer.take();
-        (renewer.map(AbortOnDropHandle::detach), holding.bound_to.is_some())
-    });
-    if let Some((_renewer, bound)) = rests {
-        let next = || next_check(lease, lease.clock.now(), bound, false);
-        let next = catch_unwind(AssertUnwindSafe(next)).unwrap_or_else(|panic| {
-            let token = lease.hold().token.prefix();
-            tracing::error!(%token, panic = message_of(panic.as_ref()), "could not schedule a renewal");
-            AFTER_A_PANIC
-        });
-        records.set_timer(lease.record, next);
-    }
-}
-
-fn with<T>(records: &Records, lease: &LeaseShared, act: impl FnOnce(&mut Holding) -> T) -> Option<T> {
-    let act = |role: &mut Role| match role {
-        Role::Holding(holding) => Some(act(holding)),
-        Role::Waiting(_) | Role::Releasing(_) => None,
-    };
-    records.with(lease.record, |record| act(&mut record.role)).flatten()
 }
 
 /// Returns the time after which the lease has to be checked, if nothing happens to it before that.
-pub(crate) fn next_check(lease: &LeaseShared, now: Moment, bound: bool, renewing: bool) -> Duration {
+pub(crate) fn next_check(lease: &LeaseShared, now: Moment, bound: bool, has_renewer: bool) -> Duration {
     let end = lease.remaining_at(now);
     let owner = if bound { CHECK_OWNER_EVERY } else { end };
-    let renewer = if renewing { end } else { lease.next_look(now).unwrap_or(end) };
-    end.min(owner).min(renewer)
+    let renewal = if has_renewer { None } else { lease.renewal_due(now) };
+    end.min(owner).min(renewal.unwrap_or(end))
 }

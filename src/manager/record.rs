@@ -62,6 +62,7 @@ pub(crate) struct Waiter {
 pub(crate) struct Holding {
     pub(crate) lease: Arc<LeaseShared>,
     pub(crate) bound_to: Option<LifeSign>,
+    /// Its renewer, from its first renewal on. It ends with the handle.
     pub(crate) renewer: Option<AbortOnDropHandle<()>>,
 }
 
@@ -99,6 +100,13 @@ impl Record {
         match &mut self.role {
             Role::Waiting(waiter) => Some(waiter),
             Role::Holding(_) | Role::Releasing(_) => None,
+        }
+    }
+
+    pub(crate) fn holding(&mut self) -> Option<&mut Holding> {
+        match &mut self.role {
+            Role::Holding(holding) => Some(holding),
+            Role::Waiting(_) | Role::Releasing(_) => None,
         }
     }
 

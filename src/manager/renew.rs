@@ -1,4 +1,4 @@
-//! Renewals, each together with those of its set.
+//! Renewals, each together with those of its set, and the start of the renewers that send them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,11 @@ use actix::Handler;
 
 use crate::{
     lease::{RecordKey, Renew, RenewError, shared::LeaseShared},
-    manager::{LockManager, dispatch::renewals::Renewing, record::weight},
+    manager::{
+        LockManager,
+        dispatch::renewals::Renewing,
+        record::{Holding, weight},
+    },
     runtime::responder::{DeferredReply, Responder},
 };
 
@@ -14,15 +18,19 @@ impl Handler<Renew> for LockManager {
     type Result = DeferredReply<Result<Duration, RenewError>>;
 
     fn handle(&mut self, renew: Renew, ctx: &mut Self::Context) -> Self::Result {
-        self.count_message(ctx);
         let (reply, deferred) = Responder::new();
         let record = renew.record.or_else(|| self.records.named(renew.token));
         match record.and_then(|record| self.records.lease(record)) {
-            None => reply.answer(Err(RenewError::NotFound)),
+            None => {
+                self.count_message(ctx);
+                reply.answer(Err(RenewError::NotFound));
+            }
             Some(lease) if lease.expired() => {
+                self.count_message(ctx);
                 self.lost(lease.record);
                 reply.answer(Err(RenewError::Lost { reason: lease.loss() }));
             }
+            // Not counted: those of one tick are one turn, and whoever asked waits for the store.
             Some(lease) => {
                 self.renew_its_set(&lease);
                 self.renew(lease, Some(reply));
@@ -33,35 +41,28 @@ impl Handler<Renew> for LockManager {
 }
 
 impl LockManager {
-    /// Renews the leases that are due at this tick.
-    pub(crate) fn renew_all(&mut self, records: Vec<RecordKey>) {
-        let now = self.clock.now();
-        for record in records {
-            match self.records.lease(record) {
-                Some(lease) if lease.expired_at(now) => self.lost(record),
-                // One may have taken it along just now.
-                Some(lease) if lease.is_to_be_sent(now) => {
-                    self.renew_its_set(&lease);
-                    self.renew(lease, None);
-                }
-                None | Some(_) => {}
+    /// Starts the renewer of a lease whose first renewal is due, unless it has one.
+    pub(crate) fn start_renewer(&self, record: RecordKey) {
+        self.records.with(record, |it| {
+            if let Some(Holding { lease, renewer, .. }) = it.holding()
+                && renewer.is_none()
+            {
+                *renewer = self.renewers.start(lease);
             }
+        });
+    }
+
+    /// Starts the renewer of a lease again, if it has one, after a time in which its timer stood still.
+    pub(crate) fn restart_renewer(&self, record: RecordKey) {
+        let had = self.records.with(record, |it| it.holding().and_then(|holding| holding.renewer.take()));
+        if had.flatten().is_some() {
+            self.start_renewer(record);
         }
     }
 
-    /// Has the renewers of these leases take over, because a renewal was missed.
-    pub(crate) fn leave_to_renewers(&self, records: &[RecordKey]) {
-        for &record in records {
-            if let Some(lease) = self.records.lease(record) {
-                lease.leave_to_renewer();
-                self.records.set_timer(record, Duration::ZERO);
-            }
-        }
-    }
-
-    /// Renews the others of a lease's set when it is renewed, so that they travel together.
+    /// Renews the others of a set when its first is renewed, so that they travel together.
     fn renew_its_set(&self, lease: &LeaseShared) {
-        for &token in lease.set().iter().filter(|token| **token != lease.hold().token) {
+        for &token in lease.set().strip_prefix(&[lease.hold().token]).unwrap_or_default() {
             let other = self.records.named(token).and_then(|record| self.records.lease(record));
             if let Some(other) = other.filter(|other| other.may_come_along()) {
                 self.renew(other, None);
@@ -74,10 +75,75 @@ impl LockManager {
         lease: Arc<LeaseShared>,
         reply: Option<Responder<Result<Duration, RenewError>>>,
     ) {
+        // It may come before it is due: its holder wants it, or another of its set is renewed.
+        self.start_renewer(lease.record);
         // Half of what is left: if no answer comes, there is time to ask again.
         let (timeout, sent) = (lease.remaining() / 2, lease.asks());
         let weight = weight(&lease.acquisition);
         self.sources
             .send(|dispatch| dispatch.renewals.push(Renewing { lease, sent, timeout, reply }, weight));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{rc::Rc, time::Duration};
+
+    use actix::{Addr, Message};
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::{
+        env::RuntimeClock,
+        lease::Lease,
+        request::{Acquire, ForceRelease},
+        store::MemoryStore,
+    };
+
+    /// Asks how many handles renewers have to what they share.
+    #[derive(Message)]
+    #[rtype(result = "usize")]
+    struct Handles;
+
+    impl Handler<Handles> for LockManager {
+        type Result = usize;
+
+        fn handle(&mut self, _: Handles, _: &mut Self::Context) -> usize {
+            Rc::strong_count(&self.renewers) - 1
+        }
+    }
+
+    /// Returns true if there is a renewer, or something is left of one.
+    async fn has_renewers(locks: &Addr<LockManager>) -> bool {
+        sleep(Duration::from_millis(1)).await;
+        locks.send(Handles).await.unwrap() > 0
+    }
+
+    async fn acquire(locks: &Addr<LockManager>) -> Lease {
+        locks.send(Acquire::new("r").ttl(Duration::from_secs(30))).await.unwrap().unwrap()
+    }
+
+    #[actix::test]
+    async fn a_renewer_comes_with_the_first_renewal_and_goes_with_the_lease() {
+        tokio::time::pause();
+        let clock = Arc::new(RuntimeClock::start());
+        let store = Arc::new(MemoryStore::new(clock.clone()));
+        let locks = LockManager::builder(store).clock(clock).start_here().unwrap();
+        let lease = acquire(&locks).await;
+        sleep(Duration::from_secs(8)).await;
+        assert!(!has_renewers(&locks).await, "before the first renewal");
+        sleep(Duration::from_secs(2)).await;
+        assert!(has_renewers(&locks).await, "after it");
+        lease.release().await.unwrap();
+        assert!(!has_renewers(&locks).await, "after the release");
+        let lease = acquire(&locks).await;
+        lease.renew().await.unwrap();
+        assert!(has_renewers(&locks).await, "the first renewal was the holder's");
+        locks.send(ForceRelease::new("r")).await.unwrap().unwrap();
+        lease.lost().await;
+        assert!(!has_renewers(&locks).await, "after the loss");
+        let by_hand = locks.send(Acquire::new("s").no_renew()).await.unwrap().unwrap();
+        by_hand.renew().await.unwrap();
+        assert!(!has_renewers(&locks).await, "of a lease that is not renewed by itself");
     }
 }

@@ -10,7 +10,7 @@ use crate::core::Token;
 pub enum Draw {
     /// The pause of a caller before its next attempt.
     Attempt,
-    /// The jitter of the pause after a renewal that was missed, which makes it shorter.
+    /// The jitter of the pause after a renewal, should that be missed. It is drawn for each renewal of a lease, before it is sent.
     Renewal,
     /// The pause of a supervisor before it restarts a crashed actor.
     Restart,

@@ -51,10 +51,13 @@ pub(crate) async fn supervise<A>(
         // A panic in `restarting` is one more death: what it repairs is repaired only when it has returned.
         while let Err(death) = next {
             let pause = catch_unwind(AssertUnwindSafe(|| died(death)));
-            tokio::time::sleep(pause.unwrap_or(AFTER_A_PANIC_IN_DIED)).await;
+            // Boxed: it would take room for as long as the actor lives.
+            Box::pin(tokio::time::sleep(pause.unwrap_or(AFTER_A_PANIC_IN_DIED))).await;
             if is_done() {
                 return;
             }
+            // A context of which nobody has an address would not be restarted.
+            let _address = context.address();
             next = catch_unwind(AssertUnwindSafe(|| context.restart()))
                 .map_err(|panic| Death::Panicked(message_of(panic.as_ref())));
         }

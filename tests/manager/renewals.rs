@@ -5,10 +5,15 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use leasehold::{Acquire, AcquireAll, Revoke, Stats, env::Draw};
+use actix::Addr;
+use futures_util::future::join_all;
+use leasehold::{Acquire, AcquireAll, LeaseStatus, LockManager, Revoke, Stats, env::Draw};
 use tokio::time::sleep;
 
-use support::virtual_time::{Loaded, World, in_virtual_time, millis, secs};
+use support::{
+    odd_store::odd_store,
+    virtual_time::{Loaded, World, in_virtual_time, millis, secs},
+};
 
 #[test]
 fn after_a_slow_answer_a_lease_is_renewed_at_its_interval_again() {
@@ -24,23 +29,94 @@ fn after_a_slow_answer_a_lease_is_renewed_at_its_interval_again() {
     });
 }
 
+/// A manager, and the number of times that its renewers have drawn: once for each message.
+fn watched(world: &World) -> (Addr<LockManager>, Arc<AtomicU64>) {
+    let draws = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&draws);
+    let locks = world.manager_with(Loaded::new(move |what| {
+        seen.fetch_add(u64::from(what == Draw::Renewal), Ordering::Relaxed);
+        false
+    }));
+    (locks, draws)
+}
+
 #[test]
-fn a_renewal_that_was_missed_needs_no_renewer_if_the_holder_has_renewed_meanwhile() {
+fn a_lease_has_its_renewer_from_its_first_renewal_until_its_release() {
+    in_virtual_time(|| async {
+        let (locks, messages) = watched(&World::new());
+        let lease = locks.send(Acquire::new("r").ttl(secs(30))).await.unwrap().unwrap();
+        sleep(millis(9_900)).await;
+        assert_eq!(messages.load(Ordering::Relaxed), 0);
+        sleep(secs(300)).await;
+        let sent = messages.load(Ordering::Relaxed);
+        assert!((29..=31).contains(&sent), "every ten seconds: {sent}");
+        assert_eq!(locks.send(Stats).await.unwrap().renewals, sent, "nobody else renews it");
+        lease.release().await.unwrap();
+        sleep(secs(300)).await;
+        assert_eq!(messages.load(Ordering::Relaxed), sent);
+    });
+}
+
+#[test]
+fn a_lease_that_is_released_before_its_first_renewal_has_no_renewer() {
+    in_virtual_time(|| async {
+        let (locks, messages) = watched(&World::new());
+        let lease = locks.send(Acquire::new("r").ttl(secs(30))).await.unwrap().unwrap();
+        sleep(millis(9_900)).await;
+        lease.release().await.unwrap();
+        sleep(secs(300)).await;
+        assert_eq!(messages.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn renewals_of_one_tick_travel_in_one_batch() {
     in_virtual_time(|| async {
         let world = World::new();
-        let draws = Arc::new(AtomicU64::new(0));
-        let seen = Arc::clone(&draws);
-        let locks = world.manager_with(Loaded::new(move |what| {
-            seen.fetch_add(u64::from(what == Draw::Renewal), Ordering::Relaxed);
-            false
-        }));
+        let store = odd_store(world.store.clone());
+        let builder = world.builder_on(Arc::new(store.clone()));
+        let locks = builder.random(Arc::new(Loaded::new(|_| false))).start_here().unwrap();
+        let asked = (0..50).map(|number| locks.send(Acquire::new(format!("r/{number}")).ttl(secs(30))));
+        let leases: Vec<_> =
+            join_all(asked).await.into_iter().map(|granted| granted.unwrap().unwrap()).collect();
+        sleep(secs(301)).await;
+        let batches = store.hooks().batches();
+        assert!(batches.iter().all(|batch| *batch == ("renew", 50)), "{batches:?}");
+        assert!((29..=31).contains(&batches.len()), "every ten seconds: {}", batches.len());
+        assert!(leases.iter().all(|lease| lease.is_valid()));
+    });
+}
+
+#[test]
+fn a_renewal_that_was_missed_is_tried_again_by_the_same_renewer() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (locks, messages) = watched(&world);
+        let lease = locks.send(Acquire::new("r").ttl(secs(30))).await.unwrap().unwrap();
+        world.store.fail_next(3);
+        // After pauses of about 0.6, 1.2 and 2.4 s.
+        sleep(secs(15)).await;
+        assert_eq!(lease.status(), LeaseStatus::Held);
+        let stats = locks.send(Stats).await.unwrap();
+        assert_eq!((stats.missed_renewals, stats.renewals, stats.renewer_restarts), (3, 1, 0));
+        assert_eq!(messages.load(Ordering::Relaxed), 4);
+    });
+}
+
+#[test]
+fn a_renewal_that_was_missed_is_not_tried_again_if_the_holder_has_renewed_meanwhile() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager();
         let lease = locks.send(Acquire::new("r").ttl(secs(30))).await.unwrap().unwrap();
         // The renewal at 10 s gets no answer in time, which is known at 20 s.
         world.store.stall_next(1, secs(600));
         sleep(secs(18)).await;
         lease.renew().await.unwrap();
+        sleep(millis(9_900)).await;
+        let stats = locks.send(Stats).await.unwrap();
+        assert_eq!((stats.missed_renewals, stats.renewals), (1, 1));
         sleep(secs(600)).await;
-        assert_eq!(draws.load(Ordering::Relaxed), 0, "pauses of a renewer");
         assert!(lease.is_valid());
     });
 }

@@ -177,7 +177,7 @@ fn a_revoke_that_repeats_its_release_takes_nothing_that_was_granted_meanwhile() 
 fn a_forced_release_is_answered_though_its_manager_shuts_down() {
     in_virtual_time(|| async {
         // The second time the store answers only after the manager has stopped.
-        for stalled in [secs(1), secs(20)] {
+        for stalled in [secs(1), secs(15)] {
             let world = World::new();
             let (locks, operator) = (world.manager(), world.manager());
             let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();

@@ -54,6 +54,13 @@ pub(crate) const BUGS: &[Bug] = &[
     bug("a loss that is told late", OneStore(&["P1", "P10", "P11"])),
     bug("a grant that comes too late is handed out", OneStore(&["P1", "P10", "P11"])),
     bug("a renewer that goes on after the release", OneStore(&["P15"])),
+    bug(
+        "a renewer that died is not started again",
+        Test(
+            "manager",
+            "supervision::a_renewer_that_panics_at_every_second_draw_keeps_its_lease_for_100_renewals",
+        ),
+    ),
     // What is left in the store.
     bug("the grant of a caller that went away is kept", OneStore(&["P18"])),
     bug("a waiter that gives up keeps its place", OneStore(&["P18"])),

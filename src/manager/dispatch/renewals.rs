@@ -26,7 +26,7 @@ pub(crate) struct Renewing {
     pub(crate) sent: Moment,
     /// The time to wait for the answer.
     pub(crate) timeout: Duration,
-    /// The way back to whoever asked for it; nobody did if it was due.
+    /// The way back to whoever asked for it; nobody did if it goes with another of its set.
     pub(crate) reply: Option<Responder<Result<Duration, RenewError>>>,
 }
 
@@ -83,15 +83,10 @@ impl Renewing {
                 Err(RenewError::Store(error))
             }
         };
-        let happening = match &renewed {
-            Ok(()) => None,
-            Err(RenewError::Lost { .. }) => Some(Happening::Lost(lease.record)),
-            // Whoever asked for it goes on asking.
-            Err(_) => reply.is_none().then(|| Happening::RenewalsMissed(vec![lease.record])),
-        };
+        let is_lost = matches!(renewed, Err(RenewError::Lost { .. }));
         if let Some(reply) = reply {
             reply.answer(renewed.map(|()| lease.remaining()));
         }
-        happening
+        is_lost.then_some(Happening::Lost(lease.record))
     }
 }
