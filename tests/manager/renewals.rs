@@ -80,7 +80,7 @@ fn renewals_of_one_tick_travel_in_one_batch() {
         let leases: Vec<_> =
             join_all(asked).await.into_iter().map(|granted| granted.unwrap().unwrap()).collect();
         sleep(secs(301)).await;
-        let batches = store.hooks().batches();
+        let batches = store.batches();
         assert!(batches.iter().all(|batch| *batch == ("renew", 50)), "{batches:?}");
         assert!((29..=31).contains(&batches.len()), "every ten seconds: {}", batches.len());
         assert!(leases.iter().all(|lease| lease.is_valid()));
