@@ -15,6 +15,10 @@ test *arguments:
 bench *arguments:
     cargo run --locked --release -p leasehold-bench -- {{ arguments }}
 
+# Runs what takes too long for each change: `just long --list`.
+long *arguments:
+    tests/long {{ arguments }}
+
 # Simulates random worlds for a given time: `just soak 2h quorum`.
 soak *arguments:
     tests/soak {{ arguments }}

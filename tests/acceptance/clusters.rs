@@ -8,8 +8,8 @@ use leasehold::{
 };
 use leasehold_testing::acceptance::{World, unique};
 
-use crate::acceptance::servers::patient;
 use leasehold_testing::servers::{RedisCluster, Sentinels, one_on_each_master};
+use support::patient::patient;
 use support::shared::{Shared, Turn};
 
 /// On a busy machine a server may need a while.

@@ -15,12 +15,11 @@ use leasehold_testing::{acceptance, acceptance::World};
 use self::{
     clusters::{ClusterWorld, PlainClusterWorld, PlainSentinelWorld, SentinelWorld},
     quorums::{QuorumWorld, RedisQuorumWorld},
-    servers::{
-        AclWorld, OldWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld, ValkeyWorld, patient,
-    },
+    servers::{AclWorld, OldWorld, PlainAclWorld, PlainWorld, ReplicatedWorld, TlsWorld, ValkeyWorld},
 };
 use leasehold_testing::servers::RedisServer;
 use support::clock::TestClock;
+use support::patient::patient;
 
 struct MemoryWorld {
     clock: Arc<TestClock>,

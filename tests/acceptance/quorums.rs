@@ -8,9 +8,9 @@ use leasehold::{
 };
 use leasehold_testing::acceptance::{World, unique};
 
-use crate::acceptance::servers::patient;
 use leasehold_testing::servers::RedisServer;
 use support::clock::TestClock;
+use support::patient::patient;
 
 /// How the quorums under test use their nodes, which have just been started. Nodes may be slow on a busy machine.
 fn fresh() -> QuorumOptions {

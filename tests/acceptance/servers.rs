@@ -1,24 +1,18 @@
 //! One Redis server in every way in which it can be run: another layout, few rights, TLS, replicas.
 
-use std::{
-    path::PathBuf,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use leasehold::{
     Layout, RedisOptions, RedisStore,
     store::{QuorumNode, Store},
 };
 use leasehold_testing::acceptance::World;
+use leasehold_testing::waiting::until;
 use redis::Value;
 
 use leasehold_testing::servers::{RedisServer, Replicated};
+use support::patient::patient;
 use support::{acl, programs, tls::TlsServer};
-
-/// How long a server may take to see that its clock was moved.
-const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server of some kind, whose clock can be moved, and a store on it.
 pub(crate) struct OnServer<Server> {
@@ -42,11 +36,9 @@ impl<Server: AsRef<RedisServer>> OnServer<Server> {
         let half = (time.as_millis() / 2).max(1);
         server.command(&["SET", PROBE, "", "PX", &half.to_string()]);
         server.advance(time);
-        let start = Instant::now();
-        while server.command(&["EXISTS", PROBE]) == Value::Int(1) {
-            assert!(start.elapsed() < SEEN_WITHIN, "the server does not see that its clock was moved");
-            thread::sleep(Duration::from_millis(1));
-        }
+        until("the server sees that its clock was moved", || {
+            server.command(&["EXISTS", PROBE]) == Value::Int(0)
+        });
     }
 }
 
@@ -82,12 +74,6 @@ world!(TlsWorld, TlsServer, tls());
 world!(ReplicatedWorld, Replicated, replicated());
 world!(OldWorld, RedisServer, of(programs::redis_6_2()));
 world!(ValkeyWorld, RedisServer, of(programs::valkey_9()));
-
-/// Many facts are shown at the same time, so that a server may need a while.
-pub(crate) fn patient() -> RedisOptions {
-    let (connect_timeout, response_timeout) = (Duration::from_secs(10), Duration::from_secs(5));
-    RedisOptions { connect_timeout, response_timeout, ..RedisOptions::default() }
-}
 
 fn plain(prefix: &str, user: Option<&str>) -> OnServer<RedisServer> {
     let server = RedisServer::with_clock();

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::program::{Program, signal};
 use crate::examples::{Elected, count};
 use leasehold_testing::servers::RedisServer;
+use leasehold_testing::waiting::PATIENCE;
 
 /// The processes of a scheduler on one server.
 fn schedulers<const N: usize>(server: &RedisServer, ttl: &str) -> [Program; N] {
@@ -16,7 +17,7 @@ fn schedulers<const N: usize>(server: &RedisServer, ttl: &str) -> [Program; N] {
 /// be in the pipe of a program that has led before.
 fn one_ticks(programs: &mut [Program], after: u64) -> (usize, String) {
     let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(30) {
+    while began.elapsed() < PATIENCE {
         for (place, program) in programs.iter_mut().enumerate() {
             let line = program.hears_within("tick (pid ", Duration::from_millis(5));
             if let Some(line) = line.filter(|line| Elected::of(line).fence > after) {

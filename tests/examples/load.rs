@@ -14,6 +14,7 @@ use rusqlite::Connection;
 
 use super::program::Program;
 use leasehold_testing::servers::RedisServer;
+use leasehold_testing::waiting::PATIENCE;
 
 /// The requests of all clients: 500 a second.
 const CLIENTS: u32 = 25;
@@ -111,7 +112,7 @@ fn two_shops_under_load_take_no_payment_twice_though_their_store_is_killed() {
     });
     // Whoever was told that the outcome is unknown asks again, and is answered in the end.
     let asked: BTreeSet<u64> = answered.iter().map(|answered| answered.order).collect();
-    let give_up = Instant::now() + Duration::from_secs(30);
+    let give_up = Instant::now() + PATIENCE;
     for order in &asked {
         loop {
             let last = pay(&shops[0], *order);

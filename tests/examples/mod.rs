@@ -9,12 +9,7 @@ mod places;
 pub(crate) mod program;
 mod web;
 
-use std::{
-    collections::HashSet,
-    fs,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, fs, path::Path};
 
 use self::program::{Program, signal};
 use leasehold_testing::servers::RedisServer;
@@ -103,14 +98,11 @@ fn a_lottery_of_eight_processes_is_drawn_once_twenty_times() {
 
 #[test]
 fn another_instance_draws_when_the_elected_one_is_killed() {
-    const TTL: Duration = Duration::from_secs(1);
     let lottery = Lottery::new();
     let mut program = lottery.draw("winners", &["--think", "1500ms", "--ttl", "1s"]);
     let first = Elected::of(&program.hears(" is elected, fence "));
     signal("KILL", first.pid);
-    let killed = Instant::now();
     let second = Elected::of(&program.hears(" is elected, fence "));
-    assert!(killed.elapsed() < TTL + Duration::from_secs(10), "{:?}", killed.elapsed());
     assert_ne!(second.pid, first.pid);
     assert!(second.fence > first.fence, "{} after {}", second.fence, first.fence);
     let said = program.succeeds();

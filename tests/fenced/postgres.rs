@@ -7,13 +7,11 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     thread,
-    time::{Duration, Instant},
 };
 
 use leasehold::fenced::sql::{Dialect, FenceTable, update};
+use leasehold_testing::waiting::until;
 use tempfile::TempDir;
-
-const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// A PostgreSQL server of a test's own, which listens on a socket in a directory of its own.
 struct Postgres {
@@ -47,12 +45,7 @@ impl Postgres {
         process.arg(format!("unix_socket_directories={}", directory.path().display()));
         let process = process.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let this = Self { directory, process };
-        let give_up = Instant::now() + READY_WITHIN;
-        while !this.run("SELECT 1;").status.success() {
-            let log = fs::read_to_string(this.directory.path().join("log")).unwrap();
-            assert!(Instant::now() < give_up, "postgres does not start: {log}");
-            thread::sleep(Duration::from_millis(20));
-        }
+        until("postgres answers", || this.run("SELECT 1;").status.success());
         this
     }
 

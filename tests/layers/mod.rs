@@ -2,16 +2,19 @@
 //!
 //! `core ◀ listeners · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ fenced · with_lock ◀ election ◀ config ◀ schedule ◀ web`
 
+pub(crate) mod circles;
 pub(crate) mod paths;
 pub(crate) mod rules;
 pub(crate) mod surface;
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
 use self::{
+    circles::file_circles,
     rules::{File, badly_kept, broken_rules, dependencies},
     surface::{Surface, surface, twice},
 };
@@ -33,6 +36,21 @@ fn rust_files(folder: &str) -> Vec<File> {
     files.sort();
     let relative = |path: &Path| path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
     files.iter().map(|path| (relative(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+/// The packages with layers of files: the library, and those over it. Each with its files, whose paths are those inside of it.
+fn packages() -> Vec<(String, Vec<File>)> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().file_name());
+    let crates = crates.map(|name| format!("crates/{}/src", name.to_string_lossy()));
+    let sources = std::iter::once("src".to_owned()).chain(crates);
+    let with_files = |sources: String| {
+        let package = sources.trim_end_matches("src").to_owned();
+        let inside = |(path, text): File| (path[package.len()..].to_owned(), text);
+        let files = rust_files(&sources).into_iter().map(inside).collect();
+        (package, files)
+    };
+    sources.map(with_files).collect()
 }
 
 #[test]
@@ -74,7 +92,7 @@ fn an_import_that_is_turned_around_is_reported() {
 /// The count of public types. It fails for each new one, which CHANGELOG.md then has to tell.
 #[test]
 fn the_public_types_are_counted_and_have_one_path_each() {
-    let plain = surface(&["tls"]);
+    let plain = surface("", &["tls"]);
     let rooms = [
         ("", 83),
         ("election", 10),
@@ -86,9 +104,63 @@ fn the_public_types_are_counted_and_have_one_path_each() {
         ("trace", 4),
     ];
     assert_eq!(counts(&plain), rooms, "{plain:#?}");
-    let whole = surface(&["tls", "actix-web"]);
+    let whole = surface("", &["tls", "actix-web"]);
     assert_eq!(counts(&whole), [&rooms[..], &[("web", 7)]].concat(), "{whole:#?}");
     assert_eq!(twice(&whole), Vec::<&String>::new());
+}
+
+/// The same of the packages over the library.
+#[test]
+fn the_public_types_of_the_packages_are_counted() {
+    for (package, rooms) in [
+        ("crates/console", &[("", 3)][..]),
+        (
+            "crates/testing",
+            &[("acceptance", 1), ("decorated", 3), ("history", 3), ("process", 2), ("servers", 7)],
+        ),
+        ("crates/tuning", &[("", 24)]),
+    ] {
+        let surface = surface(package, &[]);
+        assert_eq!(counts(&surface), rooms, "{package}: {surface:#?}");
+        assert_eq!(twice(&surface), Vec::<&String>::new());
+    }
+}
+
+/// Circles that are known, and are to go. An entry that is no circle any more has to leave the list, and no other may come.
+#[test]
+fn files_know_each_other_in_no_other_circle_than_those_that_are_known() {
+    let found = packages().into_iter().flat_map(|(package, files)| {
+        file_circles(&files).into_iter().map(move |circle| format!("{package}src: {circle}"))
+    });
+    let found: BTreeSet<String> = found.collect();
+    let known: BTreeSet<String> = include_str!("known_circles.txt").lines().map(str::to_owned).collect();
+    let files = |circle: &str| -> BTreeSet<String> {
+        circle.split([':', '·']).map(|it| it.trim().to_owned()).collect()
+    };
+    let is_smaller = |circle: &&String| known.iter().any(|known| files(circle).is_subset(&files(known)));
+    let (smaller, new): (Vec<_>, Vec<_>) = found.difference(&known).partition(is_smaller);
+    assert!(new.is_empty(), "new circles of files:\n{new:#?}");
+    let gone: Vec<_> = known.difference(&found).collect();
+    assert!(
+        gone.is_empty(),
+        "no circles any more, to be removed from known_circles.txt:\n{gone:#?}\nleft of them:\n{smaller:#?}"
+    );
+}
+
+#[test]
+fn files_that_know_each_other_are_reported() {
+    let circles = |parent: &str, one: &str, two: &str| {
+        let files = [("src/room/mod.rs", parent), ("src/room/one.rs", one), ("src/room/two.rs", two)];
+        file_circles(&files.map(|(path, text)| (path.to_owned(), text.to_owned())))
+    };
+    let passes_on = "mod one; mod two; pub use self::{one::One, two::Two};";
+    assert!(circles(passes_on, "use super::Two;", "").is_empty());
+    assert!(circles(passes_on, "use super::Two;", "mod tests { use super::super::One; }").is_empty());
+    assert!(circles(passes_on, "use super::Two;", "#[cfg(doc)] use super::One;").is_empty());
+    let both = BTreeSet::from(["room/one · room/two".to_owned()]);
+    assert_eq!(circles(passes_on, "use super::Two;", "use super::one::One;"), both);
+    let child = circles("mod one; use self::one::One; pub struct Own(One);", "use super::Own;", "");
+    assert_eq!(child, BTreeSet::from(["room · room/one".to_owned()]));
 }
 
 fn counts(surface: &Surface) -> Vec<(&str, usize)> {

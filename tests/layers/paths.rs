@@ -18,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) depth: usize,
     /// True if it begins with `::`.
     pub(crate) global: bool,
+    /// True if the file does not use it: it passes it on (`pub use`), or names it in its documentation.
+    pub(crate) only_named: bool,
 }
 
 /// The modules that a file declares, and the paths in it.
@@ -26,7 +28,10 @@ pub(crate) struct Paths {
     pub(crate) declared: Vec<String>,
     pub(crate) found: Vec<Found>,
     pub(crate) macros: Vec<String>,
+    /// The names that a file imports, and their paths.
+    pub(crate) imported: Vec<(String, Vec<String>)>,
     depth: usize,
+    only_named: bool,
 }
 
 impl Paths {
@@ -43,18 +48,25 @@ impl Paths {
     }
 
     fn add(&mut self, path: Vec<String>, global: bool) {
-        self.found.push(Found { path, depth: self.depth, global });
+        self.found.push(Found { path, depth: self.depth, global, only_named: self.only_named });
     }
 
     fn add_tree(&mut self, before: &[String], tree: &UseTree, global: bool) {
         let and = |name: String| [before, &[name]].concat();
         match tree {
             UseTree::Path(path) => self.add_tree(&and(path.ident.unraw().to_string()), &path.tree, global),
-            UseTree::Name(name) => self.add(and(name.ident.unraw().to_string()), global),
-            UseTree::Rename(name) => self.add(and(name.ident.unraw().to_string()), global),
+            UseTree::Name(name) => self.import(&name.ident, and(name.ident.unraw().to_string()), global),
+            UseTree::Rename(name) => self.import(&name.rename, and(name.ident.unraw().to_string()), global),
             UseTree::Glob(_) => self.add(and("*".to_owned()), global),
             UseTree::Group(group) => group.items.iter().for_each(|tree| self.add_tree(before, tree, global)),
         }
+    }
+
+    fn import(&mut self, name: &syn::Ident, path: Vec<String>, global: bool) {
+        if self.depth == 0 {
+            self.imported.push((name.unraw().to_string(), path.clone()));
+        }
+        self.add(path, global);
     }
 
     /// Adds the paths in tokens that nobody but their macro can read, and the macros that are called there. What stands in
@@ -121,7 +133,14 @@ impl<'ast> Visit<'ast> for Paths {
     }
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        let is_for_docs = |attribute: &Attribute| {
+            attribute.path().is_ident("cfg")
+                && attribute.parse_args::<syn::Ident>().is_ok_and(|what| what == "doc")
+        };
+        self.only_named =
+            !matches!(item.vis, syn::Visibility::Inherited) || item.attrs.iter().any(is_for_docs);
         self.add_tree(&[], &item.tree, item.leading_colon.is_some());
+        self.only_named = false;
     }
 
     fn visit_path(&mut self, path: &'ast Path) {

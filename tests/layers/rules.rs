@@ -1,11 +1,11 @@
 //! The rules, each as a function from files to what is wrong with them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-};
+use std::{collections::BTreeSet, fs};
 
-use super::paths::Paths;
+use super::{
+    circles::{folder_circles, inside},
+    paths::Paths,
+};
 
 /// Each imports only those before it. Those in one row do not know each other.
 const LAYERS: [&[&str]; 12] = [
@@ -28,7 +28,7 @@ const LONGEST: usize = 350;
 pub(crate) type File = (String, String);
 
 /// An import within the crate: the file, and the module that it names.
-type Import = (Vec<String>, Vec<String>);
+pub(crate) type Import = (Vec<String>, Vec<String>);
 
 /// The crates that the manifest names, as they are written in code.
 pub(crate) fn dependencies() -> Vec<String> {
@@ -58,7 +58,7 @@ pub(crate) fn broken_rules(files: &[File]) -> Vec<String> {
         imports.extend(inside(path, &paths, &modules));
     }
     broken.extend(layers(&imports));
-    broken.extend(circles(&imports, &modules));
+    broken.extend(folder_circles(&imports, &modules));
     broken
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn badly_kept(files: &[File]) -> Vec<String> {
 }
 
 /// The path of the module that a file is.
-fn module_of(path: &str) -> Vec<String> {
+pub(crate) fn module_of(path: &str) -> Vec<String> {
     let path = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
     path.split('/').map(str::to_owned).collect()
 }
@@ -135,37 +135,6 @@ fn is_apart(dependency: &str) -> bool {
         .contains(&dependency)
 }
 
-/// The modules of the crate that a file names.
-fn inside(path: &str, paths: &Paths, modules: &BTreeSet<Vec<String>>) -> Vec<Import> {
-    let module = module_of(path);
-    let absolute = |found: &super::paths::Found| -> Option<Vec<String>> {
-        let mut found = found.clone();
-        if found.path.len() > 1 && found.path[0] == "self" && found.path[1] == "super" {
-            found.path.remove(0);
-        }
-        let up = found.path.iter().take_while(|step| *step == "super").count();
-        match found.path.first()?.as_str() {
-            _ if found.global => None,
-            "crate" => Some(found.path[1..].to_vec()),
-            "super" if up > found.depth => {
-                let stays = module.len().checked_sub(up - found.depth)?;
-                Some([&module[..stays], &found.path[up..]].concat())
-            }
-            "super" => None,
-            "self" if found.depth == 0 => Some([&module[..], &found.path[1..]].concat()),
-            first if paths.declared.iter().any(|name| name == first) => {
-                Some([&module[..], &found.path[..]].concat())
-            }
-            _ => None,
-        }
-    };
-    let named = |path: Vec<String>| {
-        let longest = (1..=path.len()).rev().map(|end| path[..end].to_vec());
-        longest.into_iter().find(|path| modules.contains(path)).unwrap_or(path)
-    };
-    paths.found.iter().filter_map(absolute).map(|path| (module.clone(), named(path))).collect()
-}
-
 /// Imports of a layer that is not before their own.
 fn layers(imports: &[Import]) -> BTreeSet<String> {
     let row = |layer: &str| LAYERS.iter().position(|row| row.contains(&layer));
@@ -181,34 +150,4 @@ fn layers(imports: &[Import]) -> BTreeSet<String> {
         }
     });
     broken.collect()
-}
-
-/// Folders beside each other that know each other in a circle.
-fn circles(imports: &[Import], modules: &BTreeSet<Vec<String>>) -> Vec<String> {
-    let is_folder =
-        |path: &[String]| modules.iter().any(|module| module.len() > path.len() && module.starts_with(path));
-    let mut knows: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> = BTreeMap::new();
-    for (from, to) in imports {
-        let common = from.iter().zip(to).take_while(|(from, to)| from == to).count();
-        let (Some(from), Some(to)) = (from.get(..=common), to.get(..=common)) else { continue };
-        if is_folder(from) && is_folder(to) {
-            knows.entry(from.to_vec()).or_default().insert(to.to_vec());
-        }
-    }
-    let reaches_itself = |start: &Vec<String>| {
-        let (mut seen, mut open) = (BTreeSet::new(), vec![start]);
-        while let Some(folder) = open.pop() {
-            for next in knows.get(folder).into_iter().flatten() {
-                if next == start {
-                    return true;
-                }
-                if seen.insert(next) {
-                    open.push(next);
-                }
-            }
-        }
-        false
-    };
-    let circled = knows.keys().filter(|folder| reaches_itself(folder));
-    circled.map(|folder| format!("{}: it knows a folder that knows it", folder.join("/"))).collect()
 }

@@ -1,9 +1,9 @@
-//! The public types of the crate, as `src/lib.rs` and the rooms that it opens name them.
+//! The public types of a package, as `src/lib.rs` and the rooms that it opens name them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use syn::{Attribute, Expr, ExprLit, Item, Lit, MetaNameValue, UseTree, Visibility};
@@ -11,10 +11,12 @@ use syn::{Attribute, Expr, ExprLit, Item, Lit, MetaNameValue, UseTree, Visibilit
 /// The public types, each by its whole path, by the room where users find them. The root is the room without a name.
 pub(crate) type Surface = BTreeMap<String, Vec<String>>;
 
-/// Reads the public types that the crate has with these features, without what is hidden from the documentation.
-pub(crate) fn surface(features: &[&str]) -> Surface {
+/// Reads the public types that a package has with these features, without what is hidden from the documentation. The package is named
+/// by its folder; the library is at the root.
+pub(crate) fn surface(package: &str, features: &[&str]) -> Surface {
     let mut surface = Surface::new();
-    add_room(&mut surface, features, "", &file("lib.rs"));
+    let package = Package { sources: root().join(package).join("src"), features };
+    package.add_room(&mut surface, "", &file(&package.sources.join("lib.rs")));
     surface
 }
 
@@ -24,42 +26,52 @@ pub(crate) fn twice(surface: &Surface) -> Vec<&String> {
     surface.values().flatten().filter(|path| !seen.insert(*path)).collect()
 }
 
-fn file(path: &str) -> Vec<Item> {
-    let path = format!("{}/src/{path}", concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+fn file(path: &Path) -> Vec<Item> {
     syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap().items
 }
 
-/// A room is a folder, or a file of its own.
-fn file_of(room: &str) -> Vec<Item> {
-    let folder = format!("{room}/mod.rs");
-    let is_folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("src").join(&folder).exists();
-    file(&if is_folder { folder } else { format!("{room}.rs") })
+/// The sources of a package, and the features that it is compiled with.
+struct Package<'a> {
+    sources: PathBuf,
+    features: &'a [&'a str],
 }
 
-fn add_room(surface: &mut Surface, features: &[&str], room: &str, items: &[Item]) {
-    let is_shown = |visibility, attributes| is_shown(visibility, attributes, features);
-    for item in items {
-        let defined = match item {
-            Item::Mod(module) if is_shown(&module.vis, &module.attrs) => {
-                let name = [room, &module.ident.to_string()].join("/");
-                let name = name.trim_start_matches('/');
-                match &module.content {
-                    Some((_, items)) => add_room(surface, features, name, items),
-                    None => add_room(surface, features, name, &file_of(name)),
+impl Package<'_> {
+    /// A room is a folder, or a file of its own.
+    fn file_of(&self, room: &str) -> Vec<Item> {
+        let folder = self.sources.join(room).join("mod.rs");
+        file(&if folder.exists() { folder } else { self.sources.join(format!("{room}.rs")) })
+    }
+
+    fn add_room(&self, surface: &mut Surface, room: &str, items: &[Item]) {
+        let is_shown = |visibility, attributes| is_shown(visibility, attributes, self.features);
+        for item in items {
+            let defined = match item {
+                Item::Mod(module) if is_shown(&module.vis, &module.attrs) => {
+                    let name = [room, &module.ident.to_string()].join("/");
+                    let name = name.trim_start_matches('/');
+                    match &module.content {
+                        Some((_, items)) => self.add_room(surface, name, items),
+                        None => self.add_room(surface, name, &self.file_of(name)),
+                    }
+                    continue;
                 }
-                continue;
-            }
-            Item::Use(import) if is_shown(&import.vis, &import.attrs) => {
-                add_imports(surface, room, "", &import.tree);
-                continue;
-            }
-            Item::Struct(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
-            Item::Enum(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
-            Item::Trait(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
-            Item::Type(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
-            _ => continue,
-        };
-        surface.entry(room.to_owned()).or_default().push(format!("{room}::{defined}"));
+                Item::Use(import) if is_shown(&import.vis, &import.attrs) => {
+                    add_imports(surface, room, "", &import.tree);
+                    continue;
+                }
+                Item::Struct(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
+                Item::Enum(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
+                Item::Trait(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
+                Item::Type(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
+                _ => continue,
+            };
+            surface.entry(room.to_owned()).or_default().push(format!("{room}::{defined}"));
+        }
     }
 }
 

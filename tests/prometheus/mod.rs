@@ -17,25 +17,23 @@ use std::{
 
 use exporter::Exporter;
 use leasehold_testing::servers::RedisServer;
+use leasehold_testing::waiting::PATIENCE;
 use serde_json::Value;
 use server::{Prometheus, promtool};
 use words::{Query, alerts, metrics_of_the_library, queries, text};
-
-/// Enough for a machine that is busy with other tests.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(120);
 
 /// Time in which the server answers nothing: longer than from one renewal of a lease to the next, shorter than a lease.
 const OUTAGE: Duration = Duration::from_millis(1_600);
 
 /// Waits until nothing is missing any more.
 fn until_none(mut missing: impl FnMut() -> Vec<String>) {
-    let give_up = Instant::now() + GIVE_UP_AFTER;
+    let give_up = Instant::now() + PATIENCE;
     loop {
         let left = missing();
         if left.is_empty() {
             return;
         }
-        assert!(Instant::now() < give_up, "after {GIVE_UP_AFTER:?} still:\n{}", left.join("\n"));
+        assert!(Instant::now() < give_up, "after {PATIENCE:?} still:\n{}", left.join("\n"));
         thread::sleep(Duration::from_millis(200));
     }
 }

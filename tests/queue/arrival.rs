@@ -56,5 +56,5 @@ fn a_thousand_callers_of_twenty_processes_are_served_in_the_order_of_arrival() {
     println!("{a_hand_over:.2} commands a hand-over, {:?} a turn: {sent:?}", took / served.len() as u32);
     // The release and the taking up, and now and then what keeps places and subscriptions alive.
     assert!(a_hand_over <= 2.5);
-    fleet.end(&processes, &server, setup.ttl);
+    fleet.end(&processes, &server);
 }

@@ -89,7 +89,7 @@ fn everybody_is_served(mut fleet: Fleet, server: &RedisServer, alive: &[usize], 
         after.len(),
         after.last()
     );
-    fleet.end(alive, server, TTL);
+    fleet.end(alive, server);
 }
 
 fn one_at_a_time(turns: &[&Turn], fault: &Fault) {

@@ -7,14 +7,13 @@ use std::{
         Mutex, MutexGuard, PoisonError,
         mpsc::{Receiver, channel},
     },
-    thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use leasehold_testing::{
     process::{Process, this_program},
     servers::RedisServer,
-    waiting::PATIENCE,
+    waiting::{PATIENCE, until},
 };
 
 use crate::queue::{
@@ -138,22 +137,13 @@ impl Fleet {
         heard.flat_map(|(process, heard)| heard.turns.iter().map(move |turn| (process, turn)))
     }
 
-    /// Ends these processes in good order: nothing is left in them, and no key on the server within this time.
-    pub(crate) fn end(mut self, processes: &[usize], server: &RedisServer, within: Duration) {
+    /// Ends these processes in good order: nothing is left in them, and no key on the server in the end.
+    pub(crate) fn end(mut self, processes: &[usize], server: &RedisServer) {
         for process in processes {
             self.tell(*process, Do::End);
             self.until("ended", |fleet| fleet.heard[*process].ended.is_some());
             assert_eq!(self.heard[*process].ended, Some((0, 0)), "pending and held in process {process}");
         }
-        let start = Instant::now();
-        loop {
-            let left: Vec<_> =
-                server.keys().into_iter().filter(|(key, _)| key != "leasehold:fence").collect();
-            if left.is_empty() {
-                return;
-            }
-            assert!(start.elapsed() < within, "keys left over: {left:?}");
-            thread::sleep(Duration::from_millis(20));
-        }
+        until("only the fence is left", || server.keys().iter().all(|(key, _)| key == "leasehold:fence"));
     }
 }

@@ -14,6 +14,7 @@ use crate::quorum::{
     restarts::{PATIENT, on_servers},
 };
 use leasehold_testing::servers::RedisServer;
+use leasehold_testing::waiting::PATIENCE;
 use support::patient;
 
 #[tokio::test(start_paused = true)]
@@ -78,7 +79,7 @@ async fn a_fence_that_cannot_be_written_back_is_not_given_out() {
 
 /// Acquires and releases, again where there is no quorum for a moment. Fences have to grow.
 async fn turns(clients: &[QuorumStore], ttl: Duration, count: usize, last: &mut Fence) {
-    let give_up = Instant::now() + Duration::from_secs(90);
+    let give_up = Instant::now() + PATIENCE;
     let mut granted = 0;
     for client in clients.iter().cycle() {
         assert!(Instant::now() < give_up, "no more than {granted} of {count}");

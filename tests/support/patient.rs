@@ -6,8 +6,8 @@ use leasehold::{RedisOptions, RedisStore};
 
 /// The options of a store that waits longer for its server than a busy machine keeps one waiting.
 pub fn patient() -> RedisOptions {
-    const PATIENCE: Duration = Duration::from_secs(10);
-    RedisOptions { connect_timeout: PATIENCE, response_timeout: PATIENCE, ..RedisOptions::default() }
+    const LONG: Duration = Duration::from_secs(10);
+    RedisOptions { connect_timeout: LONG, response_timeout: LONG, ..RedisOptions::default() }
 }
 
 /// Returns a store of these options.

@@ -6,10 +6,8 @@ use futures_util::future::join_all;
 use leasehold::store::{Renewed, Store, Walk};
 
 use crate::deployments::failover::*;
-use leasehold_testing::{
-    servers::{MASTERS, Port, RedisCluster, one_on_each_master, slot_of_tag},
-    waiting::until,
-};
+use leasehold_testing::servers::{MASTERS, Port, RedisCluster, one_on_each_master, slot_of_tag};
+use leasehold_testing::waiting::{PATIENCE, eventually, until};
 use support::{acl, tls::TlsServer};
 
 /// A lock on each master.
@@ -30,11 +28,8 @@ async fn granted_everywhere(store: &RedisStore, what: &str) {
 
 /// The same in the end, for a store that waits for no busy server.
 async fn granted_everywhere_in_the_end(store: &RedisStore, what: &str) {
-    let start = Instant::now();
     for asked in everywhere(what) {
-        while !matches!(store.acquire(&asked).await, Ok(Acquired::Granted(_))) {
-            assert!(start.elapsed() < TTL, "{asked:?} is not granted");
-        }
+        eventually("granted", async || matches!(store.acquire(&asked).await, Ok(Acquired::Granted(_)))).await;
     }
 }
 
@@ -84,17 +79,12 @@ async fn slots_without_a_node_harm_no_other() {
         cluster.nodes[node].kill();
     }
     let asked: Vec<_> = everywhere("after").into_iter().map(Arc::new).collect();
-    let start = Instant::now();
     let answers = store.acquire_each(&asked).await;
-    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     let granted: Vec<_> = answers.iter().map(|answer| matches!(answer, Ok(Acquired::Granted(_)))).collect();
     assert_eq!(granted, [true, false, true], "{answers:?}");
     // A list that leaves out what is there would be wrong.
     assert!(store.list(&Walk::new(b"", 100)).await.is_err());
 }
-
-/// Twice the time to connect and to answer that stores have by default, on a busy machine.
-const SOON: Duration = Duration::from_secs(8);
 
 #[tokio::test]
 async fn many_who_find_all_nodes_silent_do_not_wait_for_one_another() {
@@ -108,7 +98,8 @@ async fn many_who_find_all_nodes_silent_do_not_wait_for_one_another() {
         let asked: Vec<_> = (0..64).map(|number| asked(&format!("many/{number}"), Mode::Exclusive)).collect();
         let answers = join_all(asked.iter().map(|asked| store.acquire(asked))).await;
         assert!(answers.iter().all(Result::is_err), "{answers:?}");
-        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+        // One after the other they would need 64 times what a store waits for, more than four minutes.
+        assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
     }
 }
 

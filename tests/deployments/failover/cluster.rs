@@ -8,21 +8,14 @@ use leasehold::{
 };
 
 use crate::deployments::failover::{
-    callers::{RESOURCES, TTL as SHORT_TTL, name, work_while},
+    callers::{RESOURCES, name, work_while},
     *,
 };
 use leasehold_testing::servers::{RedisCluster, slot_of_tag};
+use leasehold_testing::waiting::until;
 
 fn wait_until_only_fences_are_left(cluster: &RedisCluster) {
-    let start = Instant::now();
-    loop {
-        let left: Vec<_> = cluster.keys().into_iter().filter(|(key, _)| !key.ends_with(":fence")).collect();
-        if left.is_empty() {
-            return;
-        }
-        assert!(start.elapsed() < 2 * SHORT_TTL, "keys left over: {left:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("only fences are left", || cluster.keys().iter().all(|(key, _)| key.ends_with(":fence")));
 }
 
 fn slot_of(cluster: &RedisCluster, name: &str) -> u16 {

@@ -6,28 +6,18 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use futures_util::future::join_all;
 
 use crate::deployments::failover::{
-    callers::{TTL, work_while},
+    callers::work_while,
     fake_sentinel::{FakeSentinel, url_of},
     *,
 };
-use leasehold_testing::{
-    servers::{RedisServer, Replicated, Sentinels},
-    waiting::until,
-};
+use leasehold_testing::servers::{RedisServer, Replicated, Sentinels};
+use leasehold_testing::waiting::{eventually, until};
 
 /// The name of the counter that stays.
 const FENCE: &str = "leasehold:fence";
 
 fn wait_until_only_the_fence_is_left(server: &RedisServer) {
-    let start = std::time::Instant::now();
-    loop {
-        let left: Vec<_> = server.keys().into_iter().filter(|(key, _)| key != FENCE).collect();
-        if left.is_empty() {
-            return;
-        }
-        assert!(start.elapsed() < 2 * TTL, "keys left over: {left:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("only the fence is left", || server.keys().iter().all(|(key, _)| key == FENCE));
 }
 
 /// Waits until another server is the master, and checks that only the two were spoken to.
@@ -144,11 +134,12 @@ async fn a_master_that_was_replaced_is_not_used_again_though_it_answers() {
             with(&sentinel_that_says(Arc::clone(&named)).await, RedisOptions { replicas_ack, ..patient() });
         several_at_once(&store).await;
         named.store(new.master.port(), Ordering::Relaxed);
-        let start = std::time::Instant::now();
-        while Sentinels::scripts_called(&new.master) == 0 {
-            assert!(start.elapsed() < TTL * 5, "the new master is never spoken to");
-            granted(&store, &asked("meanwhile", Mode::Shared)).await;
-        }
+        let meanwhile = asked("meanwhile", Mode::Shared);
+        eventually("the new master is spoken to", async || {
+            granted(&store, &meanwhile).await;
+            Sentinels::scripts_called(&new.master) > 0
+        })
+        .await;
         let before = Sentinels::scripts_called(&old.master);
         several_at_once(&store).await;
         assert_eq!(Sentinels::scripts_called(&old.master), before);

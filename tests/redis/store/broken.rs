@@ -75,12 +75,13 @@ async fn a_store_starts_without_a_server_and_finds_it_when_it_comes() {
     let mut server = RedisServer::start();
     let store = store(&server);
     server.kill();
-    let started = Instant::now();
     let error = store.acquire(&exclusive(&hold("r", 1))).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
     assert_eq!(error.certainty(), Certainty::NotExecuted);
-    // Long before its patience is over.
-    assert!(started.elapsed() < Duration::from_secs(8));
+    assert!(
+        error.to_string().contains("refused"),
+        "told at once, and not when its patience is over: {error}"
+    );
     server.restart();
     granted(&store, &exclusive(&hold("r", 1))).await;
 }
@@ -153,13 +154,12 @@ async fn a_connection_that_a_proxy_forgot_is_given_up_after_a_few_silent_calls()
     in_the_end(async || store.renew(&plain, TTL).await).await;
     for _ in 0..2 {
         proxy.forget_connections();
-        let started = Instant::now();
         let mut silent = 0;
         while let Err(error) = store.renew(&plain, TTL).await {
             assert!(matches!(error, StoreError::TimedOut { .. }), "{error}");
             assert_eq!(error.certainty(), Certainty::Unknown);
             silent += 1;
-            assert!(started.elapsed() < Duration::from_secs(10), "no other connection after {silent} calls");
+            assert!(silent < 100, "no other connection after {silent} calls");
         }
         assert!(silent >= 2, "given up after {silent} silent calls");
     }

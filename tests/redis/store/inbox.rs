@@ -6,7 +6,7 @@ use leasehold::store::{Notification, Notifications, QueueTicket, Store};
 use crate::redis::store::*;
 
 /// Longer than a heartbeat and its answer take.
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = leasehold_testing::waiting::PATIENCE;
 
 fn waiter(token: u128) -> Acquisition {
     let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 10, place: None };
