@@ -29,11 +29,18 @@ fn file(path: &str) -> Vec<Item> {
     syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap().items
 }
 
+fn exists(path: &str) -> bool {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("src").join(path).exists()
+}
+
 /// A room is a folder, or a file of its own.
+fn is_room(name: &str) -> bool {
+    exists(&format!("{name}/mod.rs")) || exists(&format!("{name}.rs"))
+}
+
 fn file_of(room: &str) -> Vec<Item> {
     let folder = format!("{room}/mod.rs");
-    let is_folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("src").join(&folder).exists();
-    file(&if is_folder { folder } else { format!("{room}.rs") })
+    file(&if exists(&folder) { folder } else { format!("{room}.rs") })
 }
 
 fn add_room(surface: &mut Surface, features: &[&str], room: &str, items: &[Item]) {
@@ -50,7 +57,7 @@ fn add_room(surface: &mut Surface, features: &[&str], room: &str, items: &[Item]
                 continue;
             }
             Item::Use(import) if is_shown(&import.vis, &import.attrs) => {
-                add_imports(surface, room, "", &import.tree);
+                add_imports(surface, features, room, "", &import.tree);
                 continue;
             }
             Item::Struct(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
@@ -63,7 +70,7 @@ fn add_room(surface: &mut Surface, features: &[&str], room: &str, items: &[Item]
     }
 }
 
-fn add_imports(surface: &mut Surface, room: &str, before: &str, tree: &UseTree) {
+fn add_imports(surface: &mut Surface, features: &[&str], room: &str, before: &str, tree: &UseTree) {
     match tree {
         UseTree::Path(path) => {
             let step = match path.ident.to_string().as_str() {
@@ -72,17 +79,20 @@ fn add_imports(surface: &mut Surface, room: &str, before: &str, tree: &UseTree) 
                 step if before.is_empty() => step.to_owned(),
                 step => format!("{before}::{step}"),
             };
-            add_imports(surface, room, &step, &path.tree);
+            add_imports(surface, features, room, &step, &path.tree);
         }
         UseTree::Group(group) => {
-            group.items.iter().for_each(|tree| add_imports(surface, room, before, tree));
+            group.items.iter().for_each(|tree| add_imports(surface, features, room, before, tree));
         }
         UseTree::Name(name) => {
             let name = name.ident.to_string();
             // Constants are in capitals, functions in small letters.
             let is_type = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
+            let inner = format!("{}/{name}", before.replace("::", "/"));
             if is_type {
                 surface.entry(room.to_owned()).or_default().push(format!("{before}::{name}"));
+            } else if is_room(&inner) {
+                add_room(surface, features, &name, &file_of(&inner));
             }
         }
         UseTree::Rename(_) | UseTree::Glob(_) => panic!("{room}: name what is public, one by one"),
