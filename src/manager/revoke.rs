@@ -105,9 +105,8 @@ impl Revocation {
     /// Takes it from all at once, by one command.
     async fn force(self) -> Result<Revoked, RevokeError> {
         let ValidRevoke { resource, reason, .. } = self.asked;
-        let asked = self.seats.ask();
-        let _seat = asked.seat().await;
-        let taken = self.calls.ask("force_release", |store| store.force_release(&resource)).await?;
+        let taken = self.calls.ask("force_release", |store| store.force_release(&resource));
+        let taken = self.seats.seated(taken).await?;
         tracing::info!(%resource, taken, %reason, "taken by force");
         let (handled, done) = oneshot::channel();
         self.happenings.push(Happening::Opened(resource, handled));
@@ -181,11 +180,9 @@ impl Revocation {
         let hold = |token: &Token| Hold { resource: resource.clone(), token: *token, owner: None };
         let holds: Vec<Hold> = left.iter().map(hold).collect();
         let releases: Vec<_> = holds.iter().map(|hold| (hold, Duration::ZERO)).collect();
-        let asked = self.seats.ask();
-        let seat = asked.seat().await;
         let Calls { store, outage } = &self.calls;
-        let answers = ask_each("revoke", releases.len(), || store.release_each(&releases)).await;
-        drop(seat);
+        let answers = ask_each("revoke", releases.len(), || store.release_each(&releases));
+        let answers = self.seats.seated(answers).await;
         for (hold, answer) in holds.iter().zip(answers) {
             match outage.seen("revoke", answer) {
                 // Told that it is over, it may have released it just before.
@@ -214,10 +211,7 @@ impl Revocation {
     ) -> Result<HoldersNotified, StoreError> {
         let resource = self.asked.resource.clone();
         let to = ToHolders { resource, among: among.map(<[Token]>::to_vec), notice };
-        let asked = self.seats.ask();
-        let seat = asked.seat().await;
-        let told = self.calls.ask("revoke", |store| store.notify_holders(&to)).await?;
-        drop(seat);
+        let told = self.seats.seated(self.calls.ask("revoke", |store| store.notify_holders(&to))).await?;
         if let Some(notice) = to.notice {
             self.tell_here(told.holders.clone(), notice);
         }

@@ -51,6 +51,13 @@ impl Seats {
         Rc::strong_count(&self.asked) - 1
     }
 
+    /// Makes a call when there is a seat for it.
+    pub(crate) async fn seated<T>(&self, call: impl Future<Output = T>) -> T {
+        let asked = self.ask();
+        let _seat = asked.seat().await;
+        call.await
+    }
+
     /// Counts a call from now on.
     pub(crate) fn ask(&self) -> Asked {
         Asked { seats: Rc::clone(&self.free), _counted: Rc::clone(&self.asked) }

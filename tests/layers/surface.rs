@@ -42,6 +42,10 @@ struct Package<'a> {
 
 impl Package<'_> {
     /// A room is a folder, or a file of its own.
+    fn is_room(&self, name: &str) -> bool {
+        self.sources.join(name).join("mod.rs").exists() || self.sources.join(format!("{name}.rs")).exists()
+    }
+
     fn file_of(&self, room: &str) -> Vec<Item> {
         let folder = self.sources.join(room).join("mod.rs");
         file(&if folder.exists() { folder } else { self.sources.join(format!("{room}.rs")) })
@@ -61,7 +65,7 @@ impl Package<'_> {
                     continue;
                 }
                 Item::Use(import) if is_shown(&import.vis, &import.attrs) => {
-                    add_imports(surface, room, "", &import.tree);
+                    self.add_imports(surface, room, "", &import.tree);
                     continue;
                 }
                 Item::Struct(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
@@ -73,31 +77,34 @@ impl Package<'_> {
             surface.entry(room.to_owned()).or_default().push(format!("{room}::{defined}"));
         }
     }
-}
 
-fn add_imports(surface: &mut Surface, room: &str, before: &str, tree: &UseTree) {
-    match tree {
-        UseTree::Path(path) => {
-            let step = match path.ident.to_string().as_str() {
-                "crate" => String::new(),
-                "self" => room.to_owned(),
-                step if before.is_empty() => step.to_owned(),
-                step => format!("{before}::{step}"),
-            };
-            add_imports(surface, room, &step, &path.tree);
-        }
-        UseTree::Group(group) => {
-            group.items.iter().for_each(|tree| add_imports(surface, room, before, tree));
-        }
-        UseTree::Name(name) => {
-            let name = name.ident.to_string();
-            // Constants are in capitals, functions in small letters.
-            let is_type = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
-            if is_type {
-                surface.entry(room.to_owned()).or_default().push(format!("{before}::{name}"));
+    fn add_imports(&self, surface: &mut Surface, room: &str, before: &str, tree: &UseTree) {
+        match tree {
+            UseTree::Path(path) => {
+                let step = match path.ident.to_string().as_str() {
+                    "crate" => String::new(),
+                    "self" => room.to_owned(),
+                    step if before.is_empty() => step.to_owned(),
+                    step => format!("{before}::{step}"),
+                };
+                self.add_imports(surface, room, &step, &path.tree);
             }
+            UseTree::Group(group) => {
+                group.items.iter().for_each(|tree| self.add_imports(surface, room, before, tree));
+            }
+            UseTree::Name(name) => {
+                let name = name.ident.to_string();
+                // Constants are in capitals, functions in small letters.
+                let is_type = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
+                let inner = format!("{}/{name}", before.replace("::", "/"));
+                if is_type {
+                    surface.entry(room.to_owned()).or_default().push(format!("{before}::{name}"));
+                } else if self.is_room(&inner) {
+                    self.add_room(surface, &name, &self.file_of(&inner));
+                }
+            }
+            UseTree::Rename(_) | UseTree::Glob(_) => panic!("{room}: name what is public, one by one"),
         }
-        UseTree::Rename(_) | UseTree::Glob(_) => panic!("{room}: name what is public, one by one"),
     }
 }
 
