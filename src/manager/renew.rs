@@ -94,9 +94,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        env::RuntimeClock,
         lease::Lease,
-        request::{Acquire, ForceRelease},
+        request::{Acquire, Revoke},
+        runtime::env::RuntimeClock,
         store::MemoryStore,
     };
 
@@ -139,7 +139,7 @@ mod tests {
         let lease = acquire(&locks).await;
         lease.renew().await.unwrap();
         assert!(has_renewers(&locks).await, "the first renewal was the holder's");
-        locks.send(ForceRelease::new("r")).await.unwrap().unwrap();
+        locks.send(Revoke::at_once("r")).await.unwrap().unwrap();
         lease.lost().await;
         assert!(!has_renewers(&locks).await, "after the loss");
         let by_hand = locks.send(Acquire::new("s").no_renew()).await.unwrap().unwrap();
