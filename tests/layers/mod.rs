@@ -113,12 +113,13 @@ fn the_public_types_are_counted_and_have_one_path_each() {
 #[test]
 fn the_public_types_of_the_packages_are_counted() {
     for (package, rooms) in [
-        ("crates/console", &[("", 3)][..]),
+        ("crates/console", &[("", 3), ("observe", 6), ("view", 8)][..]),
+        ("crates/doctor", &[("", 3)]),
         (
             "crates/testing",
             &[("acceptance", 1), ("decorated", 3), ("history", 3), ("process", 2), ("servers", 7)],
         ),
-        ("crates/tuning", &[("", 24)]),
+        ("crates/tuning", &[("", 2), ("tuner", 7)]),
     ] {
         let surface = surface(package, &[]);
         assert_eq!(counts(&surface), rooms, "{package}: {surface:#?}");
