@@ -62,7 +62,11 @@ pub(crate) fn run(options: Options) -> Result<ExitCode, Failure> {
         let reason = "beyond loopback a token is needed: give --token-file, or set LEASEHOLD_CONSOLE_TOKEN";
         return Err(format!("will not listen on {} without one: {reason}", options.listen).into());
     }
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::INFO).init();
+    tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(std::io::stderr)
+        .with_max_level(LevelFilter::INFO)
+        .init();
     // Before the manager: what is registered earlier is told to nobody.
     let metrics = Metrics::install()?;
     actix_web::rt::System::new().block_on(serving(options, config, token, metrics))?;
