@@ -5,10 +5,15 @@ use std::time::Duration;
 use crate::{
     config::Config,
     doctor::{Severity, finding::Findings, sentinel},
-    store::redis::probe::{ClusterSnapshot, Range, SLOTS, Server},
+    store::redis::probe::{ClusterSnapshot, ProbedServer, Range, SLOTS},
 };
 
-pub(super) fn check(config: &Config, cluster: &ClusterSnapshot, servers: &[Server], findings: &mut Findings) {
+pub(super) fn check(
+    config: &Config,
+    cluster: &ClusterSnapshot,
+    servers: &[ProbedServer],
+    findings: &mut Findings,
+) {
     let ranges = match &cluster.ranges {
         Ok(ranges) => ranges,
         // The findings of a server give the reason.
@@ -51,11 +56,11 @@ pub(super) fn check(config: &Config, cluster: &ClusterSnapshot, servers: &[Serve
     }
 }
 
-fn state(server: &Server) -> Option<&str> {
+fn state(server: &ProbedServer) -> Option<&str> {
     server.info.as_ref().ok()?.cluster.as_ref().ok()?.get("cluster_state").map(String::as_str)
 }
 
-fn node_timeout(server: &Server) -> Option<Duration> {
+fn node_timeout(server: &ProbedServer) -> Option<Duration> {
     let millis = server.info.as_ref().ok()?.setting("cluster-node-timeout")?.parse().ok()?;
     Some(Duration::from_millis(millis))
 }

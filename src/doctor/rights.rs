@@ -2,16 +2,16 @@
 
 use crate::{
     doctor::{Severity, finding::Findings},
-    store::redis::probe::{Lack, Purpose, Server, ServerInfo},
+    store::redis::probe::{MissingRight, ProbedServer, Purpose, ServerInfo},
 };
 
-pub(super) fn check(is_quorum: bool, server: &Server, info: &ServerInfo, findings: &mut Findings) {
+pub(super) fn check(is_quorum: bool, server: &ProbedServer, info: &ServerInfo, findings: &mut Findings) {
     let at = Some(&*server.address);
     let mut lacks = info.lacks.clone();
     if let (true, Err(error)) = (is_quorum, &info.info) {
         // A node that does not report its start time does not vote.
         let unknown = !error.starts_with("NOPERM");
-        lacks.push(Lack { right: "+info".to_owned(), unknown, purpose: Purpose::Locks });
+        lacks.push(MissingRight { right: "+info".to_owned(), unknown, purpose: Purpose::Locks });
     }
     for purpose in [Purpose::Locks, Purpose::HandOvers, Purpose::LongValues, Purpose::Lists] {
         let of_purpose = |unknown: bool| {

@@ -13,7 +13,7 @@ use crate::{
         StoreError,
         redis::{
             Layout,
-            probe::{Server, ServerInfo},
+            probe::{ProbedServer, ServerInfo},
         },
     },
 };
@@ -24,7 +24,7 @@ const OLDEST: (u64, u64) = (6, 2);
 /// The share of `maxmemory`, in percent, above which memory is nearly full.
 const NEARLY_FULL: u64 = 90;
 
-pub(super) fn check(config: &Config, is_quorum: bool, server: &Server, findings: &mut Findings) {
+pub(super) fn check(config: &Config, is_quorum: bool, server: &ProbedServer, findings: &mut Findings) {
     let at = Some(&*server.address);
     let info = match &server.info {
         Ok(info) => info,
@@ -121,7 +121,7 @@ fn version(info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
     }
 }
 
-fn eviction(server: &Server, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+fn eviction(server: &ProbedServer, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
     let (Some(policy), Some(most)) = (info.text("maxmemory_policy"), info.number("maxmemory")) else {
         return;
     };
@@ -200,7 +200,7 @@ fn absence(config: &Config, info: &ServerInfo, at: Option<&str>, findings: &mut 
     }
 }
 
-fn disk(server: &Server, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+fn disk(server: &ProbedServer, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
     let failed = |name| info.text(name) == Some("err");
     let snapshots = info.setting("save").is_some_and(|save| !save.is_empty());
     let stops = info.setting("stop-writes-on-bgsave-error") == Some("yes");

@@ -6,17 +6,17 @@ use crate::{
     core::Recovered,
     store::{
         StoreError,
-        redis::net::info::{self, Table},
+        redis::net::info::{self, InfoTable},
     },
 };
 
 /// An answer, or the reason why the server did not give it.
-pub(crate) type Answer<T> = Result<T, String>;
+pub(crate) type ServerAnswer<T> = Result<T, String>;
 
 /// The snapshot of a deployment.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    pub(crate) servers: Vec<Server>,
+    pub(crate) servers: Vec<ProbedServer>,
     pub(crate) directory: Directory,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Directory {
 
 /// One server that holds keys.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct ProbedServer {
     pub(crate) address: String,
     /// True if it is known as a replica, and not asked for locks now.
     pub(crate) is_replica: bool,
@@ -43,15 +43,15 @@ pub(crate) struct Server {
 pub(crate) struct ServerInfo {
     /// The shortest of a few round trips.
     pub(crate) round_trip: Duration,
-    pub(crate) clock: Answer<Reading>,
-    pub(crate) info: Answer<Table>,
-    pub(crate) config: Answer<Table>,
+    pub(crate) clock: ServerAnswer<Reading>,
+    pub(crate) info: ServerAnswer<InfoTable>,
+    pub(crate) config: ServerAnswer<InfoTable>,
     /// `CLUSTER INFO` of a node of a cluster, else nothing.
-    pub(crate) cluster: Answer<Table>,
+    pub(crate) cluster: ServerAnswer<InfoTable>,
     /// The record of its recovery as a node of a quorum, if it has one.
-    pub(crate) recovered: Answer<Option<Recovered>>,
+    pub(crate) recovered: ServerAnswer<Option<Recovered>>,
     /// The rights that the user needs and does not have.
-    pub(crate) lacks: Vec<Lack>,
+    pub(crate) lacks: Vec<MissingRight>,
 }
 
 /// One reading of the clock of a server.
@@ -65,7 +65,7 @@ pub(crate) struct Reading {
 
 /// A right that the user does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lack {
+pub(crate) struct MissingRight {
     /// The right as in an ACL rule: `+zadd`, `~leasehold:*`, `&leasehold:inbox:*`.
     pub(crate) right: String,
     /// True if the server has no such command at all, for anybody.
@@ -88,12 +88,12 @@ pub(crate) enum Purpose {
 pub(crate) struct SentinelSnapshot {
     pub(crate) address: String,
     /// Its opinion of the service; `None` if it does not know the service.
-    pub(crate) said: Result<Option<Opinion>, StoreError>,
+    pub(crate) said: Result<Option<SentinelOpinion>, StoreError>,
 }
 
 /// A sentinel's opinion of a service.
 #[derive(Clone, Debug)]
-pub(crate) struct Opinion {
+pub(crate) struct SentinelOpinion {
     pub(crate) master: String,
     /// The epoch of the latest failover. Of two opinions the one of the later failover counts.
     pub(crate) epoch: u64,
@@ -102,11 +102,11 @@ pub(crate) struct Opinion {
     /// The number of replicas that it knows.
     pub(crate) replicas: u64,
     /// `Ok` if it told where the replicas are; else its words.
-    pub(crate) listed: Answer<()>,
+    pub(crate) listed: ServerAnswer<()>,
     /// The time without an answer after which it takes the master for dead.
     pub(crate) down_after: Duration,
     /// `Ok` if enough sentinels could agree on a failover now; else its words.
-    pub(crate) could_fail_over: Answer<()>,
+    pub(crate) could_fail_over: ServerAnswer<()>,
 }
 
 /// The slots of a cluster, as the cluster tells them.
@@ -127,12 +127,10 @@ pub(crate) struct Range {
 }
 
 impl ServerInfo {
-    /// Returns a number in `INFO`.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         info::number(self.info.as_ref().ok()?, name)
     }
 
-    /// Returns a value in `INFO`.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.info.as_ref().ok()?.get(name).map(String::as_str)
     }
@@ -148,7 +146,6 @@ impl ServerInfo {
             && self.config.as_ref().is_ok_and(info::syncs_always)
     }
 
-    /// Returns a setting.
     pub(crate) fn setting(&self, name: &str) -> Option<&str> {
         self.config.as_ref().ok()?.get(name).map(String::as_str)
     }
