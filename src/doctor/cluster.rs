@@ -5,16 +5,19 @@ use std::time::Duration;
 use crate::{
     config::Config,
     doctor::{Severity, finding::Findings, sentinel},
-    store::redis::probe::{ClusterSnapshot, ProbedServer, Range, SLOTS},
+    store::{
+        StoreError,
+        redis::probe::{ProbedServer, Range, SLOTS},
+    },
 };
 
 pub(super) fn check(
     config: &Config,
-    cluster: &ClusterSnapshot,
+    ranges: &Result<Vec<Range>, StoreError>,
     servers: &[ProbedServer],
     findings: &mut Findings,
 ) {
-    let ranges = match &cluster.ranges {
+    let ranges = match ranges {
         Ok(ranges) => ranges,
         // The findings of a server give the reason.
         Err(_) if findings.any(|found| found.severity == Severity::Critical) => return,

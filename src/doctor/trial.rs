@@ -13,7 +13,7 @@ use crate::{
     store::{
         Acquired, Acquisition, Hold, Inbox, Metadata, Notification, Notifications, QueueTicket, Released,
         Renewed, Store, StoreError,
-        redis::probe::{self, ClusterSnapshot, Directory, Range, Snapshot},
+        redis::probe::{self, Directory, Range, Snapshot},
     },
 };
 
@@ -69,7 +69,7 @@ pub(super) fn places(config: &Config, snapshots: &[Snapshot]) -> Vec<(ResourceNa
     };
     let reached = |place: usize| only.servers.get(place).filter(|server| server.info.is_ok());
     match &only.directory {
-        Directory::Cluster(ClusterSnapshot { ranges: Ok(ranges) }) => {
+        Directory::Cluster(Ok(ranges)) => {
             let mut masters: Vec<usize> = ranges.iter().map(|range| range.master).collect();
             masters.sort_unstable();
             masters.dedup();

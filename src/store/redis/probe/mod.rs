@@ -14,8 +14,8 @@ use tokio::time::Instant;
 use self::exchange::Probing;
 pub(crate) use self::rights::prefix;
 pub(crate) use self::snapshot::{
-    ClusterSnapshot, Directory, MissingRight, ProbedServer, Purpose, Range, Reading, SentinelOpinion,
-    SentinelSnapshot, ServerAnswer, ServerInfo, Snapshot,
+    Directory, MissingRight, ProbedServer, Purpose, Range, Reading, SentinelOpinion, SentinelSnapshot,
+    ServerAnswer, ServerInfo, Snapshot,
 };
 pub(crate) use crate::store::redis::{net::cluster::slot::SLOTS, wire::keys::slot};
 use crate::{

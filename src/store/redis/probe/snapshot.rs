@@ -13,7 +13,6 @@ use crate::{
 /// An answer, or the reason why the server did not give it.
 pub(crate) type ServerAnswer<T> = Result<T, String>;
 
-/// The snapshot of a deployment.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) servers: Vec<ProbedServer>,
@@ -26,7 +25,8 @@ pub(crate) enum Directory {
     /// The URL itself.
     None,
     Sentinels(Vec<SentinelSnapshot>),
-    Cluster(ClusterSnapshot),
+    /// The slots that are served, or the reason why nobody tells.
+    Cluster(Result<Vec<Range>, StoreError>),
 }
 
 /// One server that holds keys.
@@ -83,7 +83,6 @@ pub(crate) enum Purpose {
     Lists,
 }
 
-/// One sentinel.
 #[derive(Debug)]
 pub(crate) struct SentinelSnapshot {
     pub(crate) address: String,
@@ -97,7 +96,6 @@ pub(crate) struct SentinelOpinion {
     pub(crate) master: String,
     /// The epoch of the latest failover. Of two opinions the one of the later failover counts.
     pub(crate) epoch: u64,
-    /// The number of other sentinels that it knows.
     pub(crate) others: usize,
     /// The number of replicas that it knows.
     pub(crate) replicas: u64,
@@ -107,13 +105,6 @@ pub(crate) struct SentinelOpinion {
     pub(crate) down_after: Duration,
     /// `Ok` if enough sentinels could agree on a failover now; else its words.
     pub(crate) could_fail_over: ServerAnswer<()>,
-}
-
-/// The slots of a cluster, as the cluster tells them.
-#[derive(Debug)]
-pub(crate) struct ClusterSnapshot {
-    /// The slots that are served, or the reason why nobody tells.
-    pub(crate) ranges: Result<Vec<Range>, StoreError>,
 }
 
 /// Slots that one master serves.
