@@ -59,7 +59,7 @@
 //! `core` makes the decisions, from the time and the random numbers that it is given; `env` supplies both. [`store`]
 //! defines where locks live and what every store guarantees. `lease` is
 //! what a caller holds, `request` what a caller asks, and `manager` the actor between them and the store, with the
-//! tools in `runtime`. `with_lock` is work under a lock in one statement. `config` is `config.toml` as a value.
+//! tools in `runtime`. `guarded` is what only a holder can do, `leading` what an elected process does. `config` is `config.toml` as a value.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
@@ -69,21 +69,19 @@ mod planted;
 
 mod config;
 mod core;
-pub mod election;
 pub mod env;
-pub mod fenced;
+mod guarded;
+mod leading;
 mod lease;
 mod manager;
 mod request;
 mod runtime;
-pub mod schedule;
 mod spans;
 mod statistics;
 pub mod store;
 pub mod tuner;
 #[cfg(feature = "actix-web")]
 pub mod web;
-mod with_lock;
 
 pub use self::{
     config::{Config, ConfigError, StoreConfig, StoreUrl},
@@ -91,6 +89,11 @@ pub use self::{
         Backoff, Fence, InvalidValue, Jitter, LeaseStatus, LossReason, Mode, Owner, ResourceName, Token,
         TokenPrefix,
     },
+    guarded::{
+        fenced,
+        with_lock::{Done, WithLock, WithLockError},
+    },
+    leading::{election, schedule},
     lease::{
         Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, Release, ReleaseError, ReleaseSetError,
         Released, Renew, RenewError, RevokeRequested,
@@ -111,7 +114,6 @@ pub use self::{
         quorum::{NodeFailure, QuorumOptions, QuorumStore},
         redis::{Layout, RedisOptions, RedisStore},
     },
-    with_lock::{Done, WithLock, WithLockError},
 };
 
 /// The cargo features that this build of the library has, in the order of their names.
@@ -159,7 +161,7 @@ pub mod rules {
 #[doc(hidden)]
 pub mod probe {
     pub use crate::store::redis::probe::{
-        Answer, ClusterSnapshot, Directory, Lack, Opinion, Purpose, Range, Reading, SLOTS, SentinelSnapshot,
-        Server, ServerInfo, Snapshot, prefix, run, slot,
+        Answer, ClusterSnapshot, Directory, Lack, Opinion, ProbedServer, Purpose, Range, Reading, SLOTS,
+        SentinelSnapshot, ServerInfo, Snapshot, prefix, run, slot,
     };
 }

@@ -7,11 +7,13 @@ use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 use super::{fence::Refused, problem::Problem};
 use crate::{
     core::InvalidValue,
-    fenced::{FencedWriteError, OpenError, StaleFenceError},
+    guarded::{
+        fenced::{FencedWriteError, OpenError, StaleFenceError},
+        with_lock::WithLockError,
+    },
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     request::{AcquireError, ForceReleaseError, InspectError, RevokeError},
     store::{Certainty, StoreError},
-    with_lock::WithLockError,
 };
 
 /// An error that a client can be told about. It is implemented for all errors of this library, to be called.
@@ -101,7 +103,7 @@ impl AsProblem for InspectError {
     fn problem(&self) -> Problem {
         match self {
             Self::Invalid(invalid) => invalid.problem(),
-            Self::Busy { pending } => AcquireError::Busy { pending: *pending }.problem(),
+            Self::Busy { .. } => Problem::BUSY,
             Self::Store(error) => error.problem(),
         }
     }
@@ -111,7 +113,7 @@ impl AsProblem for ForceReleaseError {
     fn problem(&self) -> Problem {
         match self {
             Self::Invalid(invalid) => invalid.problem(),
-            Self::Busy { pending } => AcquireError::Busy { pending: *pending }.problem(),
+            Self::Busy { .. } => Problem::BUSY,
             // Repeating it could take the resource from somebody who got it since.
             Self::Store(error) if error.certainty() == Certainty::Unknown => Problem::OUTCOME_UNKNOWN,
             Self::Store(error) => error.problem(),
@@ -124,8 +126,8 @@ impl AsProblem for RevokeError {
         match self {
             Self::Invalid(invalid) => invalid.problem(),
             Self::Store(error) => error.problem(),
-            Self::Busy { running } => AcquireError::Busy { pending: *running }.problem(),
-            Self::ShuttingDown => AcquireError::ShuttingDown.problem(),
+            Self::Busy { .. } => Problem::BUSY,
+            Self::ShuttingDown => Problem::SHUTTING_DOWN,
         }
     }
 }

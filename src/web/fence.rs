@@ -18,7 +18,7 @@ use futures_util::{FutureExt, TryFutureExt, future::LocalBoxFuture};
 use super::{errors::AsProblem, problem::Problem};
 use crate::{
     core::{Fence, InvalidValue},
-    fenced::{HEADER, StaleFenceError, parse_header},
+    guarded::fenced::{HEADER, StaleFenceError, parse_header},
 };
 
 /// The largest fence of each resource that has come to this process, for a [`FenceGuard`].

@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::errors::AsProblem;
 use crate::{
     core::{InvalidValue, LossReason, Mode, Owner, ResourceName, Token},
+    guarded::with_lock::WithLockError,
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     request::{AcquireError, ForceReleaseError, InspectError},
     store::{Holder, HolderState, StoreError},
-    with_lock::WithLockError,
 };
 
 /// Texts that nobody outside may read: where the store is, its password, and who holds what.

@@ -14,7 +14,7 @@ pub(crate) type Surface = BTreeMap<String, Vec<String>>;
 /// Reads the public types that the crate has with these features, without what is hidden from the documentation.
 pub(crate) fn surface(features: &[&str]) -> Surface {
     let mut surface = Surface::new();
-    add_room(&mut surface, features, "", &file("lib.rs"));
+    add_room(&mut surface, features, "", "", &file("lib.rs"));
     surface
 }
 
@@ -29,28 +29,33 @@ fn file(path: &str) -> Vec<Item> {
     syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap().items
 }
 
-/// A room is a folder, or a file of its own.
-fn file_of(room: &str) -> Vec<Item> {
-    let folder = format!("{room}/mod.rs");
-    let is_folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("src").join(&folder).exists();
-    file(&if is_folder { folder } else { format!("{room}.rs") })
+/// A module is a folder, or a file of its own.
+fn module_at(path: &str) -> Option<Vec<Item>> {
+    let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("src");
+    let mut files = [format!("{path}/mod.rs"), format!("{path}.rs")].into_iter();
+    files.find(|path| source.join(path).exists()).map(|path| file(&path))
 }
 
-fn add_room(surface: &mut Surface, features: &[&str], room: &str, items: &[Item]) {
+fn below(place: &str, name: &str) -> String {
+    [place, name].join("/").trim_start_matches('/').to_owned()
+}
+
+/// Adds the types of a room, whose module is at this path.
+fn add_room(surface: &mut Surface, features: &[&str], room: &str, path: &str, items: &[Item]) {
     let is_shown = |visibility, attributes| is_shown(visibility, attributes, features);
     for item in items {
         let defined = match item {
             Item::Mod(module) if is_shown(&module.vis, &module.attrs) => {
-                let name = [room, &module.ident.to_string()].join("/");
-                let name = name.trim_start_matches('/');
+                let name = module.ident.to_string();
+                let (room, path) = (below(room, &name), below(path, &name));
                 match &module.content {
-                    Some((_, items)) => add_room(surface, features, name, items),
-                    None => add_room(surface, features, name, &file_of(name)),
+                    Some((_, items)) => add_room(surface, features, &room, &path, items),
+                    None => add_room(surface, features, &room, &path, &module_at(&path).unwrap()),
                 }
                 continue;
             }
             Item::Use(import) if is_shown(&import.vis, &import.attrs) => {
-                add_imports(surface, room, "", &import.tree);
+                add_imports(surface, features, room, "", &import.tree);
                 continue;
             }
             Item::Struct(item) if is_shown(&item.vis, &item.attrs) => &item.ident,
@@ -63,7 +68,7 @@ fn add_room(surface: &mut Surface, features: &[&str], room: &str, items: &[Item]
     }
 }
 
-fn add_imports(surface: &mut Surface, room: &str, before: &str, tree: &UseTree) {
+fn add_imports(surface: &mut Surface, features: &[&str], room: &str, before: &str, tree: &UseTree) {
     match tree {
         UseTree::Path(path) => {
             let step = match path.ident.to_string().as_str() {
@@ -72,10 +77,10 @@ fn add_imports(surface: &mut Surface, room: &str, before: &str, tree: &UseTree) 
                 step if before.is_empty() => step.to_owned(),
                 step => format!("{before}::{step}"),
             };
-            add_imports(surface, room, &step, &path.tree);
+            add_imports(surface, features, room, &step, &path.tree);
         }
         UseTree::Group(group) => {
-            group.items.iter().for_each(|tree| add_imports(surface, room, before, tree));
+            group.items.iter().for_each(|tree| add_imports(surface, features, room, before, tree));
         }
         UseTree::Name(name) => {
             let name = name.ident.to_string();
@@ -83,6 +88,11 @@ fn add_imports(surface: &mut Surface, room: &str, before: &str, tree: &UseTree) 
             let is_type = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
             if is_type {
                 surface.entry(room.to_owned()).or_default().push(format!("{before}::{name}"));
+            }
+            // A room inside of another one, which users find here.
+            let path = below(&before.replace("::", "/"), &name);
+            if let Some(items) = module_at(&path) {
+                add_room(surface, features, &below(room, &name), &path, &items);
             }
         }
         UseTree::Rename(_) | UseTree::Glob(_) => panic!("{room}: name what is public, one by one"),

@@ -1,10 +1,10 @@
 //! The missing rights of the user, and the checks that they prevent.
 
-use leasehold::probe::{Lack, Purpose, Server, ServerInfo};
+use leasehold::probe::{Lack, ProbedServer, Purpose, ServerInfo};
 
 use crate::{Severity, finding::Findings};
 
-pub(crate) fn check(is_quorum: bool, server: &Server, info: &ServerInfo, findings: &mut Findings) {
+pub(crate) fn check(is_quorum: bool, server: &ProbedServer, info: &ServerInfo, findings: &mut Findings) {
     let at = Some(&*server.address);
     let mut lacks = info.lacks.clone();
     if let (true, Err(error)) = (is_quorum, &info.info) {

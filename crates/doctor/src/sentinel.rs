@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Config, StoreError,
-    probe::{Answer, Opinion, SentinelSnapshot, Server},
+    probe::{Answer, Opinion, ProbedServer, SentinelSnapshot},
     text::counted,
 };
 
@@ -18,7 +18,7 @@ const ELECTION: Duration = Duration::from_secs(2);
 pub(crate) fn check(
     config: &Config,
     sentinels: &[SentinelSnapshot],
-    servers: &[Server],
+    servers: &[ProbedServer],
     findings: &mut Findings,
 ) {
     reach(sentinels, findings);
@@ -59,7 +59,7 @@ fn number(best: &Opinion, answered: usize, findings: &mut Findings) {
 
 /// Checks that there is a replica to fail over to. The master knows its replicas at once, and the sentinels learn of them within
 /// ten seconds.
-fn replicas(best: &Opinion, servers: &[Server], findings: &mut Findings) {
+fn replicas(best: &Opinion, servers: &[ProbedServer], findings: &mut Findings) {
     if best.replicas > 0 || servers.iter().any(|server| server.is_replica) {
         return;
     }
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    fn server(is_replica: bool, connected: Option<&str>) -> Server {
+    fn server(is_replica: bool, connected: Option<&str>) -> ProbedServer {
         let table = connected.map(|replicas| ("connected_slaves".to_owned(), replicas.to_owned()));
         let info = ServerInfo {
             round_trip: Duration::ZERO,
@@ -192,10 +192,10 @@ mod tests {
             recovered: Ok(None),
             lacks: Vec::new(),
         };
-        Server { address: "m:1".to_owned(), is_replica, info: Ok(info) }
+        ProbedServer { address: "m:1".to_owned(), is_replica, info: Ok(info) }
     }
 
-    fn found(opinions: [Opinion; 3], servers: &[Server]) -> Vec<Finding> {
+    fn found(opinions: [Opinion; 3], servers: &[ProbedServer]) -> Vec<Finding> {
         let snapshots =
             opinions.map(|opinion| SentinelSnapshot { address: "s:1".to_owned(), said: Ok(Some(opinion)) });
         let mut findings = Findings::default();

@@ -14,7 +14,7 @@ use crate::store::{
             urls::{Node, Nodes},
         },
         probe::{
-            Answer, Reading, Server, ServerInfo,
+            Answer, ProbedServer, Reading, ServerInfo,
             exchange::{Asking, Exchange, next, read},
             rights,
         },
@@ -34,13 +34,13 @@ impl Asking<'_> {
         &self,
         nodes: &Nodes,
         named: impl IntoIterator<Item = (&Node, bool)>,
-    ) -> Vec<Server> {
+    ) -> Vec<ProbedServer> {
         let servers = named.into_iter().map(async |(node, is_replica)| {
             let info = match nodes.client(node) {
                 Ok(client) => self.ask(&client).await,
                 Err(error) => Err(error),
             };
-            Server { address: node.to_string(), is_replica, info }
+            ProbedServer { address: node.to_string(), is_replica, info }
         });
         join_all(servers).await
     }

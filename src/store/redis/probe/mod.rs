@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 use self::exchange::Asking;
 pub use self::snapshot::{
-    Answer, ClusterSnapshot, Directory, Lack, Opinion, Purpose, Range, Reading, SentinelSnapshot, Server,
-    ServerInfo, Snapshot,
+    Answer, ClusterSnapshot, Directory, Lack, Opinion, ProbedServer, Purpose, Range, Reading,
+    SentinelSnapshot, ServerInfo, Snapshot,
 };
 pub use crate::store::redis::{net::cluster::slot::SLOTS, wire::encoder::slot};
 use crate::{
@@ -33,7 +33,7 @@ pub async fn run(url: &str, options: &RedisOptions, began: Instant) -> Result<Sn
     Ok(match urls::named(url, options)? {
         Named::One(client) => {
             let info = asking.ask(&client).await;
-            let server = Server { address: address(&client), is_replica: false, info };
+            let server = ProbedServer { address: address(&client), is_replica: false, info };
             Snapshot { servers: vec![server], directory: Directory::None }
         }
         Named::Sentinel { sentinels, service, nodes } => {

@@ -17,7 +17,7 @@ pub type Answer<T> = Result<T, String>;
 #[derive(Debug)]
 pub struct Snapshot {
     /// The servers; the master before its replicas if sentinels name it.
-    pub servers: Vec<Server>,
+    pub servers: Vec<ProbedServer>,
     /// The source that named them.
     pub directory: Directory,
 }
@@ -35,7 +35,7 @@ pub enum Directory {
 
 /// One server that holds keys.
 #[derive(Debug)]
-pub struct Server {
+pub struct ProbedServer {
     /// The address, without user and password.
     pub address: String,
     /// True if it is known as a replica, and not asked for locks now.
