@@ -49,6 +49,8 @@ impl Programs {
             .args(["--config", "profile.test.package.leasehold.opt-level=0"])
             .args(programs_of_suites().iter().flat_map(|program| ["--test", program]))
             .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
+            // By its path: a dependency may name another toolchain in its folder, which `rustc` from rustup would look for.
+            .env("RUSTC", Path::new(env!("CARGO")).with_file_name("rustc"))
             .env("RUSTC_WORKSPACE_WRAPPER", root.join("tests/planted_bugs/compiler"))
             .current_dir(root)
             .output()
