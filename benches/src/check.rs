@@ -63,7 +63,7 @@ pub(crate) struct Options {
     /// The greatest difference that is a hit, in percent of what was measured
     #[arg(long, value_name = "PERCENT", default_value_t = 15.0)]
     within: f64,
-    /// How often each workload runs
+    /// The number of runs of each workload
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repetitions: u32,
     /// Take fewer samples of the servers

@@ -91,7 +91,7 @@ enum Command {
     Overload,
     Check(check::Options),
     Shifting(shifting::Options),
-    /// What the judges start by themselves: one process of a workload
+    /// One process of a workload, which the judges start by themselves
     #[command(name = WORKLOAD_WORKER, hide = true)]
     WorkloadWorker,
     /// What the benchmark starts by itself: a process that does the work of one measurement

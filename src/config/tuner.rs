@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::{
-    core::{InvalidValue, LONGEST_PAUSE, in_range},
+    core::{InvalidValue, LONGEST_PAUSE, in_range, not_zero},
     request::keys::duration,
 };
 
@@ -71,14 +71,8 @@ impl TunerSettings {
         in_range("tuner.standing_wait", self.standing_wait, MILLISECOND, self.burst_wait)?;
         in_range("tuner.max_pause", self.max_pause, MILLISECOND, LONGEST_PAUSE)?;
         in_range("tuner.min_wait", self.min_wait, Duration::ZERO, HOUR)?;
-        for (field, value) in
-            [("tuner.min_waiters", self.min_waiters), ("tuner.min_attempts", self.min_attempts)]
-        {
-            if value == 0 {
-                return Err(InvalidValue::new(field, value, "1 or more"));
-            }
-        }
-        Ok(())
+        not_zero("tuner.min_waiters", self.min_waiters)?;
+        not_zero("tuner.min_attempts", self.min_attempts)
     }
 }
 

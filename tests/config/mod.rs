@@ -7,6 +7,7 @@ use leasehold::{
     Acquire, AcquireError, Backoff, Config, ConfigError, Durability, Jitter, Layout, Lease, LockManager,
     MemoryStore, SetTuning, Settings, Tuning,
 };
+use leasehold_testing::waiting::PATIENCE;
 use leasehold_tuning::tuner::Tuner;
 
 fn refused(text: &str, variables: &[(&str, &str)]) -> ConfigError {
@@ -470,7 +471,7 @@ async fn a_tuner_changes_settings_if_the_configuration_enables_it_and_not_else()
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), sheds).await.expect("nobody sheds a queue that stays");
+    tokio::time::timeout(PATIENCE, sheds).await.expect("nobody sheds a queue that stays");
     assert_eq!(tuning(&fixed).await, before);
 }
 

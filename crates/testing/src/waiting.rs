@@ -9,7 +9,7 @@ use std::{
 /// may need seconds for what takes milliseconds; no test waits that long unless it fails.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often a condition is looked at.
+/// The pause between two looks at a condition.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Waits until something is so.

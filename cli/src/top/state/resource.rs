@@ -45,13 +45,13 @@ pub(crate) struct Counts {
     pub(crate) ran_out: u64,
 }
 
-/// What the last look of a time has found.
+/// The findings of the last look of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Free,
     /// The holder with this number.
     One(usize),
-    /// So many holders.
+    /// The number of holders.
     Many(u64),
 }
 

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 /// Writes a duration as a number of seconds, to the millisecond.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The errors of the serializer.
 pub fn seconds<S: Serializer>(span: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(in_seconds(*span))
 }
@@ -16,7 +16,7 @@ pub fn seconds<S: Serializer>(span: &Duration, to: S) -> Result<S::Ok, S::Error>
 /// Writes a duration as a number of seconds, and `null` where it is not known.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The errors of the serializer.
 pub fn seconds_if_known<S: Serializer>(span: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
     span.map(in_seconds).serialize(to)
 }

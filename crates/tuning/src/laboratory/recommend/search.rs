@@ -1,4 +1,4 @@
-//! What is searched for, and how far a search is.
+//! The goal of a search, and its progress.
 
 use leasehold::InvalidValue;
 
