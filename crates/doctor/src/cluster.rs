@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use leasehold::{
     Config,
-    probe::{ClusterSnapshot, Range, SLOTS, Server},
+    probe::{ClusterSnapshot, Range, SLOTS, ProbedServer},
 };
 
 use crate::{Severity, finding::Findings, sentinel};
 
-pub(crate) fn check(config: &Config, cluster: &ClusterSnapshot, servers: &[Server], findings: &mut Findings) {
+pub(crate) fn check(config: &Config, cluster: &ClusterSnapshot, servers: &[ProbedServer], findings: &mut Findings) {
     let ranges = match &cluster.ranges {
         Ok(ranges) => ranges,
         // The findings of a server give the reason.
@@ -52,11 +52,11 @@ pub(crate) fn check(config: &Config, cluster: &ClusterSnapshot, servers: &[Serve
     }
 }
 
-fn state(server: &Server) -> Option<&str> {
+fn state(server: &ProbedServer) -> Option<&str> {
     server.info.as_ref().ok()?.cluster.as_ref().ok()?.get("cluster_state").map(String::as_str)
 }
 
-fn node_timeout(server: &Server) -> Option<Duration> {
+fn node_timeout(server: &ProbedServer) -> Option<Duration> {
     let millis = server.info.as_ref().ok()?.setting("cluster-node-timeout")?.parse().ok()?;
     Some(Duration::from_millis(millis))
 }

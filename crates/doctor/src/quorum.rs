@@ -2,13 +2,13 @@
 
 use leasehold::{
     Config,
-    probe::{Server, Snapshot},
+    probe::{ProbedServer, Snapshot},
 };
 
 use crate::{Severity, finding::Findings, server, votes};
 
 pub(crate) fn check(config: &Config, members: &[Snapshot], findings: &mut Findings) {
-    let servers: Vec<&Server> = members.iter().flat_map(|snapshot| &snapshot.servers).collect();
+    let servers: Vec<&ProbedServer> = members.iter().flat_map(|snapshot| &snapshot.servers).collect();
     let needed = servers.len() / 2 + 1;
     if servers.len().is_multiple_of(2) {
         let (count, fewer) = (servers.len(), servers.len() - 1);
@@ -29,8 +29,8 @@ pub(crate) fn check(config: &Config, members: &[Snapshot], findings: &mut Findin
 }
 
 /// Finds members that are one server under two addresses: they have two votes, and fail together.
-fn same_server(servers: &[&Server], findings: &mut Findings) {
-    let incarnation = |server: &&Server| server.info.as_ref().ok()?.text("run_id").map(str::to_owned);
+fn same_server(servers: &[&ProbedServer], findings: &mut Findings) {
+    let incarnation = |server: &&ProbedServer| server.info.as_ref().ok()?.text("run_id").map(str::to_owned);
     for (number, server) in servers.iter().enumerate() {
         let twin = incarnation(server)
             .and_then(|id| servers[..number].iter().find(|other| incarnation(other).as_ref() == Some(&id)));

@@ -1,16 +1,16 @@
 //! The missing rights of the user, and the checks that they prevent.
 
-use leasehold::probe::{Lack, Purpose, Server, ServerInfo};
+use leasehold::probe::{MissingRight, Purpose, ProbedServer, ServerInfo};
 
 use crate::{Severity, finding::Findings};
 
-pub(crate) fn check(is_quorum: bool, server: &Server, info: &ServerInfo, findings: &mut Findings) {
+pub(crate) fn check(is_quorum: bool, server: &ProbedServer, info: &ServerInfo, findings: &mut Findings) {
     let at = Some(&*server.address);
     let mut lacks = info.lacks.clone();
     if let (true, Err(error)) = (is_quorum, &info.info) {
         // A node that does not report its start time does not vote.
         let unknown = !error.starts_with("NOPERM");
-        lacks.push(Lack { right: "+info".to_owned(), unknown, purpose: Purpose::Locks });
+        lacks.push(MissingRight { right: "+info".to_owned(), unknown, purpose: Purpose::Locks });
     }
     for purpose in [Purpose::Locks, Purpose::HandOvers, Purpose::LongValues, Purpose::Lists] {
         let of_purpose = |unknown: bool| {

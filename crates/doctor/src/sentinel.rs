@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Config, StoreError,
-    probe::{Answer, Opinion, SentinelSnapshot, Server},
+    probe::{ServerAnswer, SentinelOpinion, SentinelSnapshot, ProbedServer},
     text::counted,
 };
 
@@ -18,11 +18,11 @@ const ELECTION: Duration = Duration::from_secs(2);
 pub(crate) fn check(
     config: &Config,
     sentinels: &[SentinelSnapshot],
-    servers: &[Server],
+    servers: &[ProbedServer],
     findings: &mut Findings,
 ) {
     reach(sentinels, findings);
-    let opinions: Vec<(&str, &Opinion)> = sentinels
+    let opinions: Vec<(&str, &SentinelOpinion)> = sentinels
         .iter()
         .filter_map(|snapshot| Some((&*snapshot.address, snapshot.said.as_ref().ok()?.as_ref()?)))
         .collect();
@@ -36,7 +36,7 @@ pub(crate) fn check(
 
 /// Checks that one sentinel may fail. `answered` is the number of those that store.url names and that answered: sentinels that
 /// have just begun do not know one another yet.
-fn number(best: &Opinion, answered: usize, findings: &mut Findings) {
+fn number(best: &SentinelOpinion, answered: usize, findings: &mut Findings) {
     let known = best.others.saturating_add(1);
     if known >= ENOUGH {
         return;
@@ -59,7 +59,7 @@ fn number(best: &Opinion, answered: usize, findings: &mut Findings) {
 
 /// Checks that there is a replica to fail over to. The master knows its replicas at once, and the sentinels learn of them within
 /// ten seconds.
-fn replicas(best: &Opinion, servers: &[Server], findings: &mut Findings) {
+fn replicas(best: &SentinelOpinion, servers: &[ProbedServer], findings: &mut Findings) {
     if best.replicas > 0 || servers.iter().any(|server| server.is_replica) {
         return;
     }
@@ -97,7 +97,7 @@ fn reach(sentinels: &[SentinelSnapshot], findings: &mut Findings) {
     }
 }
 
-fn agreement(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
+fn agreement(opinions: &[(&str, &SentinelOpinion)], findings: &mut Findings) {
     let mut masters: Vec<&str> = opinions.iter().map(|(_, opinion)| &*opinion.master).collect();
     masters.sort_unstable();
     masters.dedup();
@@ -120,13 +120,14 @@ fn agreement(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
 }
 
 /// Adds a notice for the questions that the user of the sentinels may not ask. Locks work without them.
-fn unchecked(opinions: &[(&str, &Opinion)], findings: &mut Findings) {
+fn unchecked(opinions: &[(&str, &SentinelOpinion)], findings: &mut Findings) {
     for (sentinel, opinion) in opinions {
         let asked = [
             (&opinion.listed, "+sentinel|replicas", "the replicas"),
             (&opinion.could_fail_over, "+sentinel|ckquorum", "whether a failover could happen"),
         ];
-        let denied = |answer: &Answer<()>| answer.as_ref().is_err_and(|error| error.starts_with("NOPERM"));
+        let denied =
+            |answer: &ServerAnswer<()>| answer.as_ref().is_err_and(|error| error.starts_with("NOPERM"));
         let missed: Vec<_> = asked.iter().filter(|(answer, ..)| denied(answer)).collect();
         if missed.is_empty() {
             continue;
@@ -168,9 +169,9 @@ mod tests {
     use super::*;
     use crate::{Diagnosis, Finding};
 
-    fn opinion(master: &str) -> Opinion {
+    fn opinion(master: &str) -> SentinelOpinion {
         let (others, down_after) = (2, Duration::from_secs(5));
-        Opinion {
+        SentinelOpinion {
             master: master.to_owned(),
             epoch: 1,
             others,
@@ -181,7 +182,7 @@ mod tests {
         }
     }
 
-    fn server(is_replica: bool, connected: Option<&str>) -> Server {
+    fn server(is_replica: bool, connected: Option<&str>) -> ProbedServer {
         let table = connected.map(|replicas| ("connected_slaves".to_owned(), replicas.to_owned()));
         let info = ServerInfo {
             round_trip: Duration::ZERO,
@@ -192,10 +193,10 @@ mod tests {
             recovered: Ok(None),
             lacks: Vec::new(),
         };
-        Server { address: "m:1".to_owned(), is_replica, info: Ok(info) }
+        ProbedServer { address: "m:1".to_owned(), is_replica, info: Ok(info) }
     }
 
-    fn found(opinions: [Opinion; 3], servers: &[Server]) -> Vec<Finding> {
+    fn found(opinions: [SentinelOpinion; 3], servers: &[ProbedServer]) -> Vec<Finding> {
         let snapshots =
             opinions.map(|opinion| SentinelSnapshot { address: "s:1".to_owned(), said: Ok(Some(opinion)) });
         let mut findings = Findings::default();
@@ -203,14 +204,14 @@ mod tests {
         Diagnosis::new(String::new(), Vec::new(), findings).findings
     }
 
-    fn checked(opinions: [Opinion; 3]) -> Vec<(Severity, &'static str)> {
+    fn checked(opinions: [SentinelOpinion; 3]) -> Vec<(Severity, &'static str)> {
         let findings = found(opinions, &[server(true, None)]);
         findings.iter().map(|finding| (finding.severity, finding.check)).collect()
     }
 
     #[test]
     fn sentinels_that_have_just_begun_do_not_deny_what_the_master_and_others_show() {
-        let young = || Opinion { others: 0, replicas: 0, ..opinion("m:1") };
+        let young = || SentinelOpinion { others: 0, replicas: 0, ..opinion("m:1") };
         let [none, one, unknown] = [Some("0"), Some("1"), None].map(|connected| {
             let found = found([(); 3].map(|()| young()), &[server(false, connected)]);
             found.into_iter().map(|finding| (finding.check, finding.found)).collect::<Vec<_>>()
@@ -237,18 +238,20 @@ mod tests {
 
     #[test]
     fn too_few_sentinels_and_too_few_that_are_reached_are_warnings() {
-        let alone = || Opinion { others: 0, ..opinion("m:1") };
+        let alone = || SentinelOpinion { others: 0, ..opinion("m:1") };
         assert_eq!(checked([(); 3].map(|()| alone())), [(Severity::Warning, "sentinels")]);
-        let without =
-            Opinion { could_fail_over: Err("NOQUORUM 2 usable Sentinels".to_owned()), ..opinion("m:1") };
+        let without = SentinelOpinion {
+            could_fail_over: Err("NOQUORUM 2 usable Sentinels".to_owned()),
+            ..opinion("m:1")
+        };
         assert_eq!(checked([without, opinion("m:1"), opinion("m:1")]), [(Severity::Warning, "failover")]);
-        let denied = Opinion { could_fail_over: Err("NOPERM no".to_owned()), ..opinion("m:1") };
+        let denied = SentinelOpinion { could_fail_over: Err("NOPERM no".to_owned()), ..opinion("m:1") };
         assert_eq!(checked([denied, opinion("m:1"), opinion("m:1")]), [(Severity::Notice, "unchecked")]);
     }
 
     #[test]
     fn the_usual_time_to_take_a_master_for_dead_is_longer_than_the_usual_lease() {
-        let slow = || Opinion { down_after: Duration::from_secs(30), ..opinion("m:1") };
+        let slow = || SentinelOpinion { down_after: Duration::from_secs(30), ..opinion("m:1") };
         assert_eq!(checked([(); 3].map(|()| slow())), [(Severity::Warning, "failover-time")]);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Config, Layout, StoreError,
-    probe::{Server, ServerInfo},
+    probe::{ProbedServer, ServerInfo},
     text::counted,
 };
 
@@ -16,7 +16,7 @@ const OLDEST: (u64, u64) = (6, 2);
 /// The share of `maxmemory`, in percent, above which memory is nearly full.
 const NEARLY_FULL: u64 = 90;
 
-pub(crate) fn check(config: &Config, is_quorum: bool, server: &Server, findings: &mut Findings) {
+pub(crate) fn check(config: &Config, is_quorum: bool, server: &ProbedServer, findings: &mut Findings) {
     let at = Some(&*server.address);
     let info = match &server.info {
         Ok(info) => info,
@@ -113,7 +113,7 @@ fn version(info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
     }
 }
 
-fn eviction(server: &Server, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+fn eviction(server: &ProbedServer, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
     let (Some(policy), Some(most)) = (info.text("maxmemory_policy"), info.number("maxmemory")) else {
         return;
     };
@@ -190,7 +190,7 @@ fn absence(config: &Config, info: &ServerInfo, at: Option<&str>, findings: &mut 
     }
 }
 
-fn disk(server: &Server, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
+fn disk(server: &ProbedServer, info: &ServerInfo, at: Option<&str>, findings: &mut Findings) {
     let failed = |name| info.text(name) == Some("err");
     let snapshots = info.setting("save").is_some_and(|save| !save.is_empty());
     let stops = info.setting("stop-writes-on-bgsave-error") == Some("yes");

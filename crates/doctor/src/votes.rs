@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use leasehold::{
     Config, Fence, Layout,
-    probe::{Server, ServerInfo},
+    probe::{ProbedServer, ServerInfo},
     rules::{Incarnation, Recovered, Report, abstains_for, lessons},
 };
 
 use crate::{Severity, finding::Findings};
 
 /// Reports the members that do not count yet. The severity is higher if the rest is no majority.
-pub(crate) fn check(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
+pub(crate) fn check(config: &Config, servers: &[&ProbedServer], needed: usize, findings: &mut Findings) {
     match config.store.layout {
         Layout::Plain => by_age(config, servers, needed, findings),
         _ => by_what_is_written(config, servers, needed, findings),
     }
 }
 
-fn by_what_is_written(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
+fn by_what_is_written(config: &Config, servers: &[&ProbedServer], needed: usize, findings: &mut Findings) {
     let (max_ttl, is_fresh) = (config.limits.max_ttl, config.store.fresh_start);
     let reports: Vec<Option<Report>> =
         servers.iter().map(|server| report(server.info.as_ref().ok()?)).collect();
@@ -88,9 +88,10 @@ fn report(info: &ServerInfo) -> Option<Report> {
 }
 
 /// Checks the members by their age alone: without fences the members keep no record.
-fn by_age(config: &Config, servers: &[&Server], needed: usize, findings: &mut Findings) {
-    let left = |server: &Server| Some(abstains_for(server.info.as_ref().ok()?.age()?, config.limits.max_ttl));
-    let members: Vec<(&Server, Duration)> =
+fn by_age(config: &Config, servers: &[&ProbedServer], needed: usize, findings: &mut Findings) {
+    let left =
+        |server: &ProbedServer| Some(abstains_for(server.info.as_ref().ok()?.age()?, config.limits.max_ttl));
+    let members: Vec<(&ProbedServer, Duration)> =
         servers.iter().filter_map(|server| Some((*server, left(server)?))).collect();
     let abstaining = members.iter().filter(|(_, left)| !left.is_zero());
     let voting = members.len() - abstaining.clone().count();

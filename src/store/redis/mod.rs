@@ -2,7 +2,7 @@
 //!
 //! The top of `wire/lua/holders.lua` describes how a resource is kept, and that of `wire/lua/queue.lua` its queue.
 
-mod confirmed;
+mod calls;
 mod listing;
 pub(crate) mod net;
 pub(crate) mod probe;
@@ -15,20 +15,19 @@ use std::{fmt, time::Duration};
 pub use self::net::options::{Layout, RedisOptions};
 use self::{
     net::{
-        dial,
-        incarnation::Known,
-        options,
+        clients,
+        status::KnownIncarnation,
         topology::Topology,
-        urls::{self, Named},
+        urls::{self, NamedServers},
     },
     replicas::Replicas,
     wire::{encoder::Encoder, scripts},
 };
+use crate::core::InvalidValue;
 #[cfg(any(doc, test))]
 use crate::store::Store;
 #[cfg(doc)]
 use crate::store::StoreError;
-use crate::{core::InvalidValue, store::Hold};
 
 /// Locks on one Redis or Valkey server, on the master that sentinels name, or on a cluster.
 ///
@@ -79,13 +78,12 @@ use crate::{core::InvalidValue, store::Hold};
 /// the same, but nobody is notified, and [notices to holders](Store::notify_holders) are [`StoreError::Denied`].
 pub struct RedisStore {
     topology: Topology,
-    /// The sender of grants and renewals, if replicas must confirm them.
-    replicas: Option<Replicas>,
+    /// The sender of calls that replicas must confirm, if that is asked for.
+    counting: Replicas,
     /// The same for renewals alone, which stand behind nothing else.
-    renewals: Topology,
-    replicas_of_renewals: Option<Replicas>,
+    renewals: Replicas,
     encoder: Encoder,
-    known: Known,
+    known: KnownIncarnation,
     response_timeout: Duration,
     /// The URL without user and password.
     address: String,
@@ -143,36 +141,20 @@ impl RedisStore {
     /// ```
     pub fn with_client(client: &redis::Client, options: RedisOptions) -> Result<Self, InvalidValue> {
         options.check()?;
-        let client = options::of_client(client, &options)?;
-        let address = dial::url(&client);
-        Ok(Self::on(Named::One(Box::new(client)), address, options))
+        let client = clients::of_client(client, &options)?;
+        let address = clients::url_of(&client);
+        Ok(Self::on(NamedServers::One(Box::new(client)), address, options))
     }
 
     /// Creates a store on these servers; `address` says where they are, without user and password.
-    fn on(named: Named, address: String, options: RedisOptions) -> Self {
+    fn on(named: NamedServers, address: String, options: RedisOptions) -> Self {
         let topology = Topology::new(named, scripts::loading(), &options);
-        let replicas =
-            || (options.replicas_ack > 0).then(|| Replicas::new(topology.clone_connections(), &options));
-        let (replicas, replicas_of_renewals) = (replicas(), replicas());
-        let renewals = topology.clone_connections();
+        let counting = Replicas::new(topology.clone(), &options);
+        let renewals = Replicas::new(topology.clone_connections(), &options);
         let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
-        let encoder = Encoder::new(layout, prefix, fence_retention);
-        let encoder = if topology.is_cluster() { encoder.on_slots() } else { encoder };
-        Self {
-            topology,
-            replicas,
-            renewals,
-            replicas_of_renewals,
-            encoder,
-            known: Known::default(),
-            response_timeout,
-            address,
-        }
-    }
-
-    /// Returns the slot of the resource of a hold, on a cluster.
-    fn slot(&self, hold: &Hold) -> Option<u16> {
-        self.encoder.slot(&hold.resource)
+        let encoder = Encoder::new(layout, prefix, fence_retention, topology.is_cluster());
+        let known = KnownIncarnation::default();
+        Self { topology, counting, renewals, encoder, known, response_timeout, address }
     }
 }
 
@@ -197,37 +179,34 @@ fn without_user(url: &str) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_store_is_made_without_a_runtime_and_shows_no_password() {
-        let store = RedisStore::open("redis://user:s3cret@127.0.0.1:1").unwrap();
+    /// Makes sure that a store shows this, and no user and password.
+    fn shows(store: &RedisStore, expected: &str) {
+        assert_eq!(store.describe(), format!("{expected}, prefix leasehold"));
         let shown = format!("{store:?}");
-        assert!(
-            shown.contains("127.0.0.1:1") && !shown.contains("s3cret") && !shown.contains("user"),
-            "{shown}"
-        );
+        assert!(!shown.contains("s3cret") && !shown.contains("user"), "{shown}");
+    }
+
+    #[test]
+    fn a_store_is_made_without_a_runtime_and_shows_its_address_and_no_password() {
+        let store = |url| RedisStore::open(url).unwrap();
+        let one = store("redis://user:s3cret@127.0.0.1:1/2");
+        shows(&one, "redis://127.0.0.1:1/2");
+        assert!(format!("{one:?}").contains("127.0.0.1:1"), "{one:?}");
+        let sentinel =
+            "redis+sentinel://user:s3cret@a:1,b/orders?sentinel_user=user&sentinel_password=s3cret";
+        shows(&store(sentinel), "redis+sentinel://a:1,b/orders");
     }
 
     #[test]
     fn a_store_of_a_client_shows_where_it_is_and_no_password() {
         for (url, expected) in [
-            ("redis://user:s3cret@host:1/2", "redis://host:1/2, prefix leasehold"),
-            ("redis://:s3cret@host:1", "redis://host:1, prefix leasehold"),
-            ("redis+unix:///run/r.sock?pass=s3cret&db=2", "redis+unix:///run/r.sock?db=2, prefix leasehold"),
-            ("redis://[::1]:6379/2", "redis://[::1]:6379/2, prefix leasehold"),
+            ("redis://user:s3cret@host:1/2", "redis://host:1/2"),
+            ("redis://:s3cret@host:1", "redis://host:1"),
+            ("redis+unix:///run/r.sock?pass=s3cret&db=2", "redis+unix:///run/r.sock?db=2"),
+            ("redis://[::1]:6379/2", "redis://[::1]:6379/2"),
         ] {
             let client = redis::Client::open(url).unwrap();
-            let store = RedisStore::with_client(&client, RedisOptions::default()).unwrap();
-            assert_eq!(store.describe(), expected);
-            let shown = format!("{store:?}");
-            assert!(!shown.contains("s3cret") && !shown.contains("user"), "{shown}");
+            shows(&RedisStore::with_client(&client, RedisOptions::default()).unwrap(), expected);
         }
-    }
-
-    #[test]
-    fn a_store_describes_itself_by_its_address_and_prefix_without_a_password() {
-        let described = |url| RedisStore::open(url).unwrap().describe();
-        assert_eq!(described("redis://user:s3cret@host:1/2"), "redis://host:1/2, prefix leasehold");
-        let sentinel = "redis+sentinel://u:s3cret@a:1,b/orders?sentinel_user=u&sentinel_password=s3cret";
-        assert_eq!(described(sentinel), "redis+sentinel://a:1,b/orders, prefix leasehold");
     }
 }

@@ -1,26 +1,27 @@
-//! Confirmation by replicas: a call with one `WAIT` behind it, on a connection that nobody else uses.
+//! Grants and renewals, which count only when replicas have confirmed them, if that was asked for.
 //!
-//! `WAIT` asks about the writes of its own connection, and holds up all that comes after it there. So the connections of
+//! A call with one `WAIT` behind it goes out on a connection that nobody else uses. `WAIT` asks about the writes of its own connection, and holds up all that comes after it there. So the connections of
 //! this module are not those of the other verbs, and each carries one call at a time.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use redis::{Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection};
+use parking_lot::Mutex;
 use tokio::{sync::Semaphore, time::timeout};
 
-use crate::store::{
-    Durability, StoreError,
-    redis::{
-        net::{
-            connection::{Answered, Request},
-            errors,
-            options::RedisOptions,
-            topology::Topology,
+use crate::{
+    core::{Fence, Recovered},
+    store::{
+        Acquired, AcquiredFrom, Acquisition, Durability, Hold, Renewed, Store, StoreError,
+        redis::{
+            RedisStore,
+            calls::{self, CallAnswers, CallOrder, send_each},
+            net::{
+                call::{Call, CallAnswer, Shortfall},
+                options::RedisOptions,
+                topology::Topology,
+            },
+            wire::decode,
         },
-        wire::{record::millis, script_call::ScriptCall},
     },
 };
 
@@ -28,7 +29,7 @@ use crate::store::{
 /// and more only while replicas are slow.
 const MOST_AT_ONCE: usize = 64;
 
-/// The sender of calls that replicas must confirm.
+/// The sender of calls that count only when replicas have confirmed them, if that is asked for.
 pub(super) struct Replicas {
     topology: Topology,
     wanted: u32,
@@ -38,53 +39,6 @@ pub(super) struct Replicas {
     seats: Semaphore,
 }
 
-/// An answer, and its missing confirmations.
-pub(super) struct Confirmed {
-    pub(super) answered: Answered,
-    /// The reason why the work of the master does not count.
-    pub(super) shortfall: Option<Shortfall>,
-}
-
-/// A confirmation by fewer replicas than required.
-pub(super) struct Shortfall {
-    wanted: u32,
-    reached: u32,
-    /// The error that the server gave instead of a number.
-    refused: Option<Arc<RedisError>>,
-}
-
-impl Shortfall {
-    /// Returns the error of a request that was executed by the master, and perhaps `undone` since. A missing right to
-    /// ask replicas is no shortfall: no later try would do better.
-    pub(super) fn error(&self, undone: bool) -> StoreError {
-        let &Self { wanted, reached, ref refused } = self;
-        if let Some(refused) = refused.as_deref().filter(|_| undone)
-            && let denied @ StoreError::Denied { .. } = errors::after_sending(refused.clone())
-        {
-            return denied;
-        }
-        let source = refused.clone().map(|refused| refused as _);
-        StoreError::Unacknowledged { wanted, reached, undone, source }
-    }
-}
-
-impl From<Answered> for Confirmed {
-    /// Wraps an answer that needs no confirmation.
-    fn from(answered: Answered) -> Self {
-        Self { answered, shortfall: None }
-    }
-}
-
-/// Splits the result of a call into the answer and the shortfall.
-pub(super) fn parted(
-    confirmed: Result<Confirmed, StoreError>,
-) -> (Result<Value, StoreError>, Option<Shortfall>) {
-    match confirmed {
-        Ok(Confirmed { answered, shortfall }) => (Ok(answered.value), shortfall),
-        Err(error) => (Err(error), None),
-    }
-}
-
 impl Replicas {
     pub(super) fn new(topology: Topology, options: &RedisOptions) -> Self {
         let &RedisOptions { replicas_ack: wanted, response_timeout, .. } = options;
@@ -92,112 +46,130 @@ impl Replicas {
         Self { topology, wanted, response_timeout, idle, seats }
     }
 
-    pub(super) fn durability(&self) -> Durability {
-        Durability::Replicated { replicas: self.wanted }
+    pub(super) const fn are_asked(&self) -> bool {
+        self.wanted > 0
     }
 
-    /// Sends a call that may be executed twice without harm, and asks how many replicas have it.
-    pub(super) async fn send(&self, call: &ScriptCall) -> Result<Confirmed, StoreError> {
+    pub(super) fn durability(&self) -> Durability {
+        match self.wanted {
+            0 => Durability::OneCopy,
+            replicas => Durability::Replicated { replicas },
+        }
+    }
+
+    /// Sends a call, and asks how many replicas have it.
+    pub(super) async fn send(&self, call: Call) -> Result<CallAnswer, StoreError> {
         let &Self { wanted, response_timeout, .. } = self;
+        if !self.are_asked() {
+            return self.topology.send(&call).await;
+        }
         let Ok(Ok(_seat)) = timeout(response_timeout, self.seats.acquire()).await else {
             let reason = format!("{MOST_AT_ONCE} calls wait for replicas already");
             return Err(StoreError::unavailable(reason));
         };
         // A connection is not used again if something failed on it, or if the caller has left it: a `WAIT` may still
         // hold it up.
-        let connection = self.idle(Vec::pop).unwrap_or_else(|| self.topology.clone_connections());
-        let request = WithWait { call, wanted, within: response_timeout / 2 };
-        let Answered { value, repeated } = connection.send(&request).await.inspect_err(|error| {
+        let idle = self.idle.lock().pop();
+        let connection = idle.unwrap_or_else(|| self.topology.clone_connections());
+        let sent = connection.send(&call.confirmed_by(wanted, response_timeout / 2)).await;
+        match &sent {
+            Ok(_) => self.idle.lock().push(connection),
             // A proxy that has forgotten one of them is likely to have forgotten all.
-            if matches!(error, StoreError::TimedOut { .. }) {
-                self.idle(Vec::clear);
-            }
-        })?;
-        self.idle(|idle| idle.push(connection));
-        let (value, shortfall) = request.counted(value)?;
-        Ok(Confirmed { answered: Answered { value, repeated }, shortfall })
-    }
-
-    fn idle<T>(&self, change: impl FnOnce(&mut Vec<Topology>) -> T) -> T {
-        // Nothing under this lock panics half-way.
-        change(&mut self.idle.lock().unwrap_or_else(PoisonError::into_inner))
+            Err(StoreError::TimedOut { .. }) => self.idle.lock().clear(),
+            Err(_) => {}
+        }
+        sent
     }
 }
 
-/// A call with a `WAIT` behind it.
-struct WithWait<'a> {
-    call: &'a ScriptCall,
-    wanted: u32,
-    within: Duration,
-}
-
-impl WithWait<'_> {
-    /// Sends both behind the commands that a pipeline has already.
-    async fn send_behind(
+impl RedisStore {
+    /// Acquires each. With a `first`, which is for one server and the full layout, the fences are at least that.
+    pub(super) async fn acquire_in_calls(
         &self,
-        mut pipeline: Pipeline,
-        connection: &mut MultiplexedConnection,
-    ) -> RedisResult<Option<(Value, Value)>> {
-        // A failure of `WAIT` does not change that the call was executed.
-        pipeline.add_command(self.call.command().clone()).ignore_errors();
-        pipeline.cmd("WAIT").arg(self.wanted).arg(millis(self.within).max(1));
-        pipeline.query_async(connection).await.map(pair)
+        asked: &[Arc<Acquisition>],
+        first: Option<Fence>,
+    ) -> AcquiredFrom {
+        // With replicas each call takes a connection of its own, so one of several in flight could overtake another.
+        let order = if self.counting.are_asked() { CallOrder::OneByOne } else { CallOrder::Together };
+        let told = Mutex::new(Vec::new());
+        let answers = send_each(
+            asked,
+            |asked| self.slot(&asked.hold),
+            order,
+            |open, ahead| {
+                let (told, first) = (&told, first.map(|first| Fence::new(first.get().saturating_add(ahead))));
+                async move {
+                    let (mut clock, mut recovered) = (None, None);
+                    let answers = async {
+                        let call = self.encoder.acquire(&open, first);
+                        let CallAnswer { mut value, shortfall, .. } = self.counting.send(call).await?;
+                        if first.is_some() {
+                            let told;
+                            (value, told, recovered) = decode::with_clock(value)?;
+                            clock = Some(told);
+                        }
+                        let answers = calls::answers(value, &open, |asked, answer| {
+                            decode::acquired(answer, asked.mode)
+                        })?;
+                        Ok(self.without_unconfirmed(&open, answers, shortfall).await)
+                    };
+                    let answers = answers.await;
+                    told.lock().push((clock, recovered));
+                    answers
+                }
+            },
+        )
+        .await;
+        let told = told.into_inner();
+        let clock = told.iter().filter_map(|(clock, _)| *clock).max();
+        AcquiredFrom { answers, clock, recovered: common(told.into_iter().map(|(_, recovered)| recovered)) }
     }
 
-    /// Returns the answer to the call, and the shortfall.
-    fn counted(&self, answers: Value) -> Result<(Value, Option<Shortfall>), StoreError> {
-        let (answer, count) = pair(answers).ok_or_else(|| {
-            StoreError::reply_lost("the answer makes no sense: not one for the call and one for the replicas")
-        })?;
-        let (reached, refused) = match count {
-            Value::Int(reached) => (u32::try_from(reached).unwrap_or(0), None),
-            Value::ServerError(error) => (0, Some(Arc::new(RedisError::from(error)))),
-            _ => (0, None),
+    /// Returns the answers to the requests of one call. Grants that replicas did not confirm are released.
+    async fn without_unconfirmed(
+        &self,
+        asked: &[&Arc<Acquisition>],
+        mut answers: CallAnswers<Acquired>,
+        shortfall: Option<Shortfall>,
+    ) -> CallAnswers<Acquired> {
+        let Some(shortfall) = shortfall else { return answers };
+        let holds = asked.iter().map(|asked| &asked.hold);
+        let granted =
+            holds.zip(&mut answers).filter(|(_, answer)| matches!(answer, Some(Ok(Acquired::Granted(_)))));
+        let (holds, granted): (Vec<_>, Vec<_>) = granted.unzip();
+        let undone = self.release_unconfirmed(holds).await;
+        for (answer, undone) in granted.into_iter().zip(undone) {
+            *answer = Some(Err(shortfall.error(undone)));
+        }
+        answers
+    }
+
+    /// Releases grants that replicas did not confirm. Returns true for each whose release is certain.
+    pub(super) async fn release_unconfirmed(&self, holds: Vec<&Hold>) -> Vec<bool> {
+        let releases: Vec<_> = holds.into_iter().map(|hold| (hold, Duration::ZERO)).collect();
+        self.release_each(&releases).await.into_iter().map(|released| released.is_ok()).collect()
+    }
+
+    pub(super) async fn renew_in_call(
+        &self,
+        renewals: Vec<&(&Hold, Duration)>,
+    ) -> Result<CallAnswers<Renewed>, StoreError> {
+        // On a connection of its own: nothing that waits for an answer is ahead of it.
+        let sent = match self.renewals.send(self.encoder.renew(&renewals)).await {
+            // The server may have no room for one more connection.
+            Err(StoreError::Unavailable { .. }) => self.counting.send(self.encoder.renew(&renewals)).await,
+            sent => sent,
         };
-        let shortfall =
-            (reached < self.wanted).then_some(Shortfall { wanted: self.wanted, reached, refused });
-        Ok((answer, shortfall))
+        let CallAnswer { value, shortfall, .. } = sent?;
+        calls::answers(value, &renewals, |_, answer| match (decode::renewed(answer)?, &shortfall) {
+            (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
+            (renewed, _) => Ok(renewed),
+        })
     }
 }
 
-impl Request for WithWait<'_> {
-    async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
-        let answers = match self.send_behind(redis::pipe(), connection).await? {
-            Some((Value::ServerError(error), _)) => {
-                self.call.load_if_missing(error.into(), connection).await?;
-                self.send_behind(redis::pipe(), connection).await?
-            }
-            answers => answers,
-        };
-        as_one(answers)
-    }
-
-    async fn send_asking(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
-        let mut asking = redis::pipe();
-        asking.cmd("ASKING").ignore();
-        as_one(self.send_behind(asking, connection).await?)
-    }
-
-    fn is_answered_by(&self, answer: &Value) -> bool {
-        matches!(answer, Value::Array(both) if both.first().is_some_and(|answer| self.call.is_answered_by(answer)))
-    }
-
-    fn slot(&self) -> Option<u16> {
-        self.call.slot()
-    }
-}
-
-/// Returns both answers as one, or the error of the call.
-fn as_one(answers: Option<(Value, Value)>) -> RedisResult<Value> {
-    match answers.unwrap_or((Value::Nil, Value::Nil)) {
-        (Value::ServerError(error), _) => Err(error.into()),
-        (answer, count) => Ok(Value::Array(vec![answer, count])),
-    }
-}
-
-fn pair(answers: Value) -> Option<(Value, Value)> {
-    match answers {
-        Value::Array(both) => <[Value; 2]>::try_from(both).ok().map(Into::into),
-        _ => None,
-    }
+/// Returns what several calls were told alike of the server's recovery: what is not true of all of them is true of none.
+fn common(told: impl IntoIterator<Item = Option<Recovered>>) -> Option<Recovered> {
+    let mut told = told.into_iter();
+    told.next().flatten().filter(|first| told.all(|other| other.as_ref() == Some(first)))
 }

@@ -1,21 +1,28 @@
 //! The verbs of a Redis store, each as calls of its script.
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use redis::Value;
 
 use crate::{
     core::{Fence, ResourceName},
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
-        Inbox, Incarnation, Inspection, Listing, Metadata, Notifications, QuorumNode, Recovered, Register,
+        Inbox, Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register,
         RegisterWrite, Released, Renewed, Replies, Reply, Report, ServerLoad, Store, StoreError, ToHolders,
         Walk, all,
         redis::{
-            RedisStore, listing,
-            net::{connection::Connection, incarnation::Known, load, topology::Topology},
-            replicas::{Confirmed, Replicas},
-            wire::{batch, decode, inspected, keys, lessons, notified, plain, register},
+            RedisStore,
+            calls::{self, CallOrder, send_each},
+            listing,
+            net::{
+                call::{Call, CallAnswer},
+                connection::Connection,
+                status::{self, KnownIncarnation},
+                topology::Topology,
+            },
+            wire::{decode, inspected, keys, plain},
         },
     },
 };
@@ -25,26 +32,22 @@ impl Store for RedisStore {
         if self.encoder.is_plain() && asked.iter().any(|asked| plain::lacks(asked).is_some()) {
             return plain::acquire_each(self, asked).boxed();
         }
-        batch::by_slot(asked, |asked| self.slot(&asked.hold), |asked| self.acquire_in_order(asked)).boxed()
+        self.acquire_in_calls(asked, None).map(|acquired| acquired.answers).boxed()
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
         // A node that gives a slot away refuses calls some of whose keys are gone already, and sends a call for a
         // single key to the other node. So leases survive a move that takes longer than they hold.
-        if self.topology.is_cluster() {
-            // A call always serves its first request, so the order is kept.
-            return batch::together(renewals.chunks(1).map(|renewal| self.renew_in_calls(renewal))).boxed();
-        }
-        let answer = |renewals| self.renew_in_calls(renewals);
-        batch::in_order(renewals, |(hold, _)| bytes(hold), |(hold, _)| &hold.resource, answer).boxed()
+        let order = if self.topology.is_cluster() { CallOrder::Each } else { CallOrder::Together };
+        send_each(renewals, |_| None, order, |open, _| self.renew_in_call(open)).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
-        let answer = async move |releases: Cow<'a, [(&'a Hold, Duration)]>| {
-            let answer = |releases| self.release_in_calls(releases);
-            batch::in_order(&releases, |(hold, _)| bytes(hold), |(hold, _)| &hold.resource, answer).await
+        let send = async move |open: Vec<&'a (&'a Hold, Duration)>, _| {
+            let CallAnswer { value, repeated, .. } = self.topology.send(&self.encoder.release(&open)).await?;
+            calls::answers(value, &open, |_, answer| certain(decode::released(answer)?, repeated))
         };
-        batch::by_slot(releases, |(hold, _)| self.slot(hold), answer).boxed()
+        send_each(releases, |(hold, _)| self.slot(hold), CallOrder::Together, send).boxed()
     }
 
     fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
@@ -54,39 +57,38 @@ impl Store for RedisStore {
             return all::release_then_acquire(self, from, to).boxed();
         }
         async move {
-            let Confirmed { answered, shortfall } =
-                self.send_counting(&self.encoder.hand_off(from, to, overtake)).await?;
+            let call = self.encoder.hand_off(from, to, overtake);
+            let CallAnswer { value, repeated, shortfall } = self.counting.send(call).await?;
             let about = |error: StoreError| error.about(&to.hold.resource);
-            let mut handed_off = decode::handed_off(answered.value, to.mode).map_err(about)?;
+            let mut handed_off = decode::handed_off(value, to.mode).map_err(about)?;
             handed_off.acquired = handed_off.acquired.map_err(about);
             if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &handed_off.acquired) {
                 let undone = self.release_unconfirmed(vec![&to.hold]).await;
                 handed_off.acquired = Err(shortfall.error(undone == [true]));
             }
-            Ok(HandedOff { released: certain(handed_off.released, answered.repeated)?, ..handed_off })
+            Ok(HandedOff { released: certain(handed_off.released, repeated)?, ..handed_off })
         }
         .boxed()
     }
 
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
-        let in_one_slot = asked
-            .first()
-            .is_some_and(|first| asked.iter().all(|asked| self.slot(&asked.hold) == self.slot(&first.hold)));
+        let mut slots = asked.iter().map(|asked| self.slot(&asked.hold));
+        let in_one_slot = slots.next().is_some_and(|first| slots.all(|slot| slot == first));
         if self.encoder.is_plain() || !in_one_slot {
             return all::one_after_the_other(self, asked).boxed();
         }
         async move {
-            let Confirmed { answered, shortfall } =
-                self.send_counting(&self.encoder.acquire_all(asked)).await?;
-            match (decode::acquired_all(answered.value, asked)?, shortfall) {
+            let CallAnswer { value, repeated, shortfall } =
+                self.counting.send(self.encoder.acquire_all(asked)).await?;
+            match (decode::acquired_all(value, asked)?, shortfall) {
                 (AcquiredAll::Granted(_), Some(shortfall)) => {
-                    let undone =
-                        self.release_unconfirmed(asked.iter().map(|asked| &asked.hold).collect()).await;
+                    let holds = asked.iter().map(|asked| &asked.hold).collect();
+                    let undone = self.release_unconfirmed(holds).await;
                     Err(shortfall.error(!undone.contains(&false)))
                 }
                 (granted @ AcquiredAll::Granted(_), None) => Ok(granted),
                 // Whatever the first try granted was held before this one, and has been left as it is.
-                _ if answered.repeated => Err(repeated_in_vain("acquire_all", "not granted")),
+                _ if repeated => Err(repeated_in_vain("acquire_all", "not granted")),
                 (kept_out, _) => Ok(kept_out),
             }
         }
@@ -94,22 +96,11 @@ impl Store for RedisStore {
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        async move {
-            let answered = self.topology.send(&self.encoder.is_held(hold)).await;
-            let held = answered.and_then(|answered| decode::is_held(answered.value));
-            held.map_err(|error| error.about(&hold.resource))
-        }
-        .boxed()
+        self.ask(self.encoder.is_held(hold), &hold.resource, decode::is_held).boxed()
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
-        async move {
-            let call = self.encoder.inspect(resource, limit);
-            let answered = self.topology.send(&call).await;
-            let inspection = answered.and_then(|answered| inspected::inspected(answered.value));
-            inspection.map_err(|error| error.about(resource))
-        }
-        .boxed()
+        self.ask(self.encoder.inspect(resource, limit), resource, inspected::inspected).boxed()
     }
 
     fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
@@ -125,21 +116,13 @@ impl Store for RedisStore {
             if to.among.as_ref().is_some_and(Vec::is_empty) {
                 return Ok(HoldersNotified { holders: Vec::new(), complete: true });
             }
-            let answered = self.topology.send(&self.encoder.notify_holders(to)).await;
-            let notified = answered.and_then(|answered| notified::holders_notified(answered.value));
-            notified.map_err(|error| error.about(&to.resource))
+            self.ask(self.encoder.notify_holders(to), &to.resource, decode::notified).await
         }
         .boxed()
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
-        async move {
-            // Sent once: a second try could take the resource from somebody who got it after the first.
-            let call = self.encoder.force_release(resource);
-            let opened = self.topology.send_once(&call).await.and_then(decode::opened);
-            opened.map_err(|error| error.about(resource))
-        }
-        .boxed()
+        self.ask(self.encoder.force_release(resource), resource, decode::opened).boxed()
     }
 
     fn register<'a>(
@@ -148,17 +131,16 @@ impl Store for RedisStore {
         write: Option<&'a RegisterWrite>,
     ) -> Reply<'a, Register> {
         async move {
-            let call = register::call(&self.encoder, name, write);
-            let about = |error: StoreError| error.about(name);
-            if write.is_none() {
-                let answered = self.topology.send(&call).await.map_err(about)?;
-                return register::answer(answered.value, false).map_err(about);
-            }
-            let Confirmed { answered, shortfall } = self.send_counting(&call).await.map_err(about)?;
-            let register = register::answer(answered.value, answered.repeated).map_err(about)?;
+            let call = self.encoder.register(name, write);
+            let CallAnswer { value, repeated, shortfall } = match write {
+                None => self.topology.send(&call).await?,
+                Some(_) => self.counting.send(call).await?,
+            };
+            let register = decode::registered(value, repeated && write.is_some())?;
             // Whatever the verdict: one that says `changed` may tell of an earlier try, over which somebody has written.
             shortfall.map_or(Ok(register), |shortfall| Err(shortfall.error(false)))
         }
+        .map(|answer: Result<_, StoreError>| answer.map_err(|error| error.about(name)))
         .boxed()
     }
 
@@ -172,15 +154,8 @@ impl Store for RedisStore {
     }
 
     fn server_load(&self) -> Reply<'_, ServerLoad> {
-        async move {
-            match &self.topology {
-                Topology::One(connection) => load::ask(connection).await,
-                Topology::Cluster(_) => {
-                    Err(StoreError::unsupported("the load of the server", "a cluster has several"))
-                }
-            }
-        }
-        .boxed()
+        async move { status::load(self.single("the load of the server", "a cluster has several")?).await }
+            .boxed()
     }
 
     fn describe(&self) -> String {
@@ -188,7 +163,7 @@ impl Store for RedisStore {
     }
 
     fn durability(&self) -> Durability {
-        self.replicas.as_ref().map_or(Durability::OneCopy, Replicas::durability)
+        self.counting.durability()
     }
 }
 
@@ -202,7 +177,7 @@ impl QuorumNode for RedisStore {
             // The layout has no fences, or each slot has its own counter.
             return self.acquire_each(asked).map(AcquiredFrom::without_clock).boxed();
         }
-        self.acquire_from(asked, first).boxed()
+        self.acquire_in_calls(asked, Some(first)).boxed()
     }
 
     fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
@@ -210,10 +185,10 @@ impl QuorumNode for RedisStore {
             return self.release(&asked.hold, Duration::ZERO).map(|released| released.map(|_| false)).boxed();
         }
         async move {
-            let answered = self.topology.send(&self.encoder.give_way(asked)).await?;
-            decode::gave_way(answered.value)?;
+            let answer = self.topology.send(&self.encoder.give_way(asked)).await?;
+            decode::gave_way(answer.value)?;
             // The first try may still be executed, and would take from a later attempt.
-            if answered.repeated { Err(repeated_in_vain("give_way", "queued again")) } else { Ok(false) }
+            if answer.repeated { Err(repeated_in_vain("give_way", "queued again")) } else { Ok(false) }
         }
         .boxed()
     }
@@ -222,93 +197,80 @@ impl QuorumNode for RedisStore {
         if self.encoder.is_plain() {
             return async move { raises.iter().map(|_| Err(plain::unsupported("fences"))).collect() }.boxed();
         }
-        let answer = async move |raises: Cow<'a, [(&'a Hold, Fence)]>| {
-            let answer = |raises| self.raise_in_calls(raises);
-            batch::in_order(&raises, |(hold, _)| bytes(hold), |(hold, _)| &hold.resource, answer).await
+        let send = async move |open: Vec<&'a (&'a Hold, Fence)>, _| {
+            let answer = self.topology.send(&self.encoder.raise(&open)).await?;
+            calls::answers(answer.value, &open, |_, answer| Ok(decode::renewed(answer)? == Renewed::Extended))
         };
-        batch::by_slot(raises, |(hold, _)| self.slot(hold), answer).boxed()
+        send_each(raises, |(hold, _)| self.slot(hold), CallOrder::Together, send).boxed()
     }
 
     fn incarnation(&self) -> Reply<'_, Incarnation> {
-        async move { self.this_incarnation(self.single()?).await }.boxed()
+        async move { self.this_incarnation(self.node()?).await }.boxed()
     }
 
     fn report(&self) -> Reply<'_, Report> {
         async move {
-            let connection = self.single()?;
+            let connection = self.node()?;
             let (number, incarnation) =
                 (connection.number().await?, self.this_incarnation(connection).await?);
-            let report =
-                lessons::reported(self.topology.send(&self.encoder.report()).await?.value, incarnation)?;
+            let answer = self.topology.send(&self.encoder.report()).await?;
+            let report = decode::reported(answer.value, incarnation)?;
             // Two connections may have told of two incarnations.
             if connection.number().await? == number {
                 return Ok(report);
             }
-            let reason = "its connection broke while it was asked whether it has recovered".to_owned();
-            Err(StoreError::unavailable(reason))
+            Err(StoreError::unavailable("its connection broke while it was asked whether it has recovered"))
         }
         .boxed()
     }
 
     fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()> {
         async move {
-            self.single()?;
-            lessons::taught(self.topology.send(&self.encoder.teach(lesson)).await?.value)
+            self.node()?;
+            decode::taught(self.topology.send(&self.encoder.teach(lesson)).await?.value)
         }
         .boxed()
     }
 }
 
 impl RedisStore {
+    pub(super) fn slot(&self, hold: &Hold) -> Option<u16> {
+        self.encoder.slot(&hold.resource)
+    }
+
+    async fn ask<R>(
+        &self,
+        call: Call,
+        resource: &ResourceName,
+        read: impl FnOnce(Value) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        let answer = self.topology.send(&call).await.and_then(|answer| read(answer.value));
+        answer.map_err(|error| error.about(resource))
+    }
+
     /// Returns the incarnation of the server. With confirmation by replicas it is asked for each time: what is known of
     /// this connection says nothing of those on which replicas confirm.
     async fn this_incarnation(&self, connection: &Connection) -> Result<Incarnation, StoreError> {
-        match self.replicas {
-            None => self.known.incarnation(connection).await,
-            Some(_) => Known::default().incarnation(connection).await,
+        match self.counting.are_asked() {
+            false => self.known.incarnation(connection).await,
+            true => KnownIncarnation::default().incarnation(connection).await,
         }
     }
 
     /// Returns the connection of a store that can be a node of a quorum with fences.
-    fn single(&self) -> Result<&Connection, StoreError> {
+    fn node(&self) -> Result<&Connection, StoreError> {
+        self.single("incarnations to tell apart", "it is on a cluster, whose servers start one by one")
+    }
+
+    /// Returns the connection to the only server; on a cluster there is none, for this reason.
+    fn single(&self, asked: &str, reason: &str) -> Result<&Connection, StoreError> {
         match &self.topology {
             Topology::One(connection) => Ok(connection),
-            Topology::Cluster(_) => Err(StoreError::unsupported(
-                "incarnations to tell apart",
-                "it is on a cluster, whose servers start one by one",
-            )),
+            Topology::Cluster(_) => Err(StoreError::unsupported(asked, reason)),
         }
-    }
-
-    /// Runs [`Store::release_each`] for each of these, in one call if the server serves all of them in one.
-    async fn release_in_calls(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
-        batch::until_served(releases, |open| async move {
-            let answered = self.topology.send(&self.encoder.release(&open.requests)).await;
-            let repeated = answered.as_ref().is_ok_and(|answered| answered.repeated);
-            let value = answered.map(|answered| answered.value);
-            decode::each(value, open.requests.len(), |number, answer| {
-                let about = |error: StoreError| error.about(&open.requests[number].0.resource);
-                certain(decode::released(answer).map_err(about)?, repeated)
-            })
-        })
-        .await
-    }
-
-    /// Runs [`QuorumNode::raise_fences`] for each of these, in one call if the server serves all of them in one.
-    async fn raise_in_calls(&self, raises: &[(&Hold, Fence)]) -> Vec<Result<bool, StoreError>> {
-        batch::until_served(raises, |open| async move {
-            let answered = self.topology.send(&self.encoder.raise(&open.requests)).await;
-            let value = answered.map(|answered| answered.value);
-            decode::each(value, open.requests.len(), |number, answer| {
-                let about = |error: StoreError| error.about(&open.requests[number].0.resource);
-                decode::renewed(answer).map(|renewed| renewed == Renewed::Extended).map_err(about)
-            })
-        })
-        .await
     }
 }
 
-/// Returns the result of a release, if it is certain.
 fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
     match released {
         // The first try may have released it, or the server may have lost it before that.
@@ -318,24 +280,5 @@ fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
 }
 
 fn repeated_in_vain(verb: &str, now: &str) -> StoreError {
-    let doing = format!("{verb}: an earlier try of it was lost, and now it is {now}");
-    StoreError::reply_lost(doing)
-}
-
-/// Returns the approximate size of a request in bytes.
-pub(super) fn bytes(hold: &Hold) -> usize {
-    const REST: usize = 256;
-    REST + hold.resource.as_bytes().len() + hold.owner.as_ref().map_or(0, |owner| owner.as_str().len())
-}
-
-/// Returns the approximate size of an acquisition in bytes. What takes the server longer, because it is not exclusive
-/// or has an owner, counts as more: the server serves nobody else while it executes a call.
-pub(super) fn weight(asked: &Acquisition) -> usize {
-    const AT_LEAST: usize = 2_048;
-    let bytes = bytes(&asked.hold) + bytes_of_metadata(&asked.metadata);
-    if asked.is_simple() { bytes } else { bytes.max(AT_LEAST) }
-}
-
-fn bytes_of_metadata(metadata: &Metadata) -> usize {
-    metadata.iter().map(|(name, text)| name.len() + text.len() + 6).sum()
+    StoreError::reply_lost(format!("{verb}: an earlier try of it was lost, and now it is {now}"))
 }

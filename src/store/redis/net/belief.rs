@@ -6,19 +6,19 @@
 
 use std::fmt;
 
-use crate::store::redis::net::urls::Node;
+use crate::store::redis::net::address::NodeAddress;
 
 /// The master, and the epoch of the failover that made it the master.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Term {
+pub(crate) struct MasterTerm {
     pub(crate) epoch: u64,
-    pub(crate) master: Node,
+    pub(crate) master: NodeAddress,
 }
 
 /// One sentinel's opinion of a service.
 #[derive(Clone, Debug)]
 pub(crate) struct Opinion {
-    pub(crate) term: Term,
+    pub(crate) term: MasterTerm,
     /// The number of other sentinels that it knows.
     pub(crate) others: usize,
 }
@@ -29,9 +29,9 @@ pub(crate) enum Doubt {
     /// Nothing is known from before, and too few answered.
     Minority { told: usize, of: usize },
     /// They name an epoch that is over.
-    Older { told: Term, known: Term },
+    Older { told: MasterTerm, known: MasterTerm },
     /// They name several servers for one epoch.
-    Divided { told: Term, other: Node },
+    Divided { told: MasterTerm, other: NodeAddress },
 }
 
 /// Returns the term to go by. `told` are the opinions of those of `asked` sentinels that know the service, at least one.
@@ -41,12 +41,16 @@ pub(crate) enum Doubt {
 /// - An earlier epoch than the known one counts only if the sentinels were set up anew: all that exist were asked, and
 ///   agree. With fewer answers, the one that would know better may be missing.
 /// - One epoch has one master. If it is another one than was known, a majority has to name it.
-pub(crate) fn believed(told: &[Opinion], asked: usize, known: Option<&Term>) -> Result<Term, Doubt> {
+pub(crate) fn believed(
+    told: &[Opinion],
+    asked: usize,
+    known: Option<&MasterTerm>,
+) -> Result<MasterTerm, Doubt> {
     let epoch = told.iter().map(|opinion| opinion.term.epoch).max().unwrap_or(0);
     let mut newest = told.iter().map(|opinion| &opinion.term).filter(|term| term.epoch == epoch);
     let minority = Doubt::Minority { told: told.len(), of: asked };
     let Some(first) = newest.next() else { return Err(minority) };
-    let is_known = |term: &Term| known == Some(term);
+    let is_known = |term: &MasterTerm| known == Some(term);
     if is_known(first) || newest.clone().any(is_known) {
         return Ok(known.unwrap_or(first).clone());
     }
@@ -101,8 +105,8 @@ impl fmt::Display for Doubt {
 mod tests {
     use super::*;
 
-    fn term(epoch: u64, master: &str) -> Term {
-        Term { epoch, master: Node::new(master.to_owned(), 1) }
+    fn term(epoch: u64, master: &str) -> MasterTerm {
+        MasterTerm { epoch, master: NodeAddress::new(master.to_owned(), 1) }
     }
 
     /// Returns the belief in three sentinels that know one another, as `epoch master`, or the first word of a doubt.
@@ -115,7 +119,7 @@ mod tests {
         let told: Vec<_> = told.iter().map(opinion).collect();
         let known = known.map(|(epoch, master)| term(epoch, master));
         match believed(&told, asked, known.as_ref()) {
-            Ok(Term { epoch, master }) => format!("{epoch} {}", master.host()),
+            Ok(MasterTerm { epoch, master }) => format!("{epoch} {}", master.host()),
             Err(Doubt::Minority { told, of }) => format!("{told} of {of}"),
             Err(Doubt::Older { .. }) => "older".to_owned(),
             Err(Doubt::Divided { .. }) => "divided".to_owned(),

@@ -6,7 +6,7 @@ use redis::{Client, RedisResult, Value, aio::MultiplexedConnection};
 
 use crate::store::{
     StoreError,
-    redis::net::{dial::address, sentinel::Sentinels, urls::Node},
+    redis::net::{address::NodeAddress, opening::address, sentinel::Sentinels},
 };
 
 /// The endpoint of a connection.
@@ -16,20 +16,14 @@ pub(crate) enum Endpoint {
     Master(Arc<Sentinels>),
 }
 
-/// The current server.
-pub(crate) struct Found {
-    pub(crate) client: Client,
-    /// The master that the sentinels named.
-    pub(crate) master: Option<Node>,
-}
-
 impl Endpoint {
-    pub(crate) async fn find(&self) -> Result<Found, StoreError> {
+    /// Returns a client of the current server, and the master that the sentinels named.
+    pub(crate) async fn find(&self) -> Result<(Client, Option<NodeAddress>), StoreError> {
         match self {
-            Self::Fixed(client) => Ok(Found { client: (**client).clone(), master: None }),
+            Self::Fixed(client) => Ok(((**client).clone(), None)),
             Self::Master(sentinels) => {
                 let master = sentinels.ask().await?;
-                Ok(Found { client: sentinels.nodes.client(&master)?, master: Some(master) })
+                Ok((sentinels.nodes.client(&master)?, Some(master)))
             }
         }
     }
@@ -48,7 +42,7 @@ impl Endpoint {
 
     /// Returns true if the master is another one by now, as far as that is known. Asks the sentinels in the background
     /// now and then: a master that was replaced may go on answering for seconds.
-    pub(crate) fn has_moved(&self, from: Option<&Node>) -> bool {
+    pub(crate) fn has_moved(&self, from: Option<&NodeAddress>) -> bool {
         match self {
             Self::Fixed(_) => false,
             Self::Master(sentinels) => {
@@ -59,7 +53,7 @@ impl Endpoint {
     }
 
     /// Completes when the master is another one.
-    pub(crate) async fn moved(&self, from: Option<&Node>) {
+    pub(crate) async fn moved(&self, from: Option<&NodeAddress>) {
         match self {
             Self::Fixed(_) => future::pending().await,
             Self::Master(sentinels) => sentinels.moved(from).await,

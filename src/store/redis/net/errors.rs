@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, Value};
 
-use crate::store::{StoreError, redis::net::foreign::is_about_a_value};
+use crate::store::StoreError;
 
 /// Translates an error from before the verb was sent. The verb was certainly not executed.
 pub(crate) fn before_sending(error: RedisError) -> StoreError {
@@ -15,10 +15,8 @@ pub(crate) fn before_sending(error: RedisError) -> StoreError {
     if error.kind() == ErrorKind::AuthenticationFailed || is_tls_refusal(&error, &text) {
         return StoreError::Denied { reason: text };
     }
-    match answered(&error) {
-        Some(known) => known,
-        None => StoreError::Unavailable { reason: text, source: Some(Arc::new(error)) },
-    }
+    answered(&error)
+        .unwrap_or_else(|| StoreError::Unavailable { reason: text, source: Some(Arc::new(error)) })
 }
 
 /// Translates an error from the opening of a connection to this database, without the address.
@@ -37,12 +35,9 @@ pub(crate) fn opening(error: RedisError, database: i64) -> StoreError {
 /// Returns true if a refused `SELECT` is about the database. The client library keeps the sentence of the refusal, and
 /// loses the code: a server that is busy refuses it too.
 fn is_about_the_database(detail: &str) -> bool {
-    ["DB index", "not allowed in cluster mode", "no permissions", "unknown command"]
-        .iter()
-        .any(|words| detail.contains(words))
+    says(detail, &["DB index", "not allowed in cluster mode", "no permissions", "unknown command"])
 }
 
-/// Returns the error of a server that should speak TLS.
 pub(crate) fn without_tls() -> StoreError {
     misconfigured("seems not to speak TLS; use redis://, or the port that speaks TLS")
 }
@@ -57,27 +52,23 @@ fn misconfigured(reason: &str) -> StoreError {
 }
 
 /// Adds to an error the address where it happened.
-pub(crate) fn at(address: &str, error: StoreError) -> StoreError {
-    let here = |text: String| format!("{address}: {text}");
-    match error {
-        StoreError::ReplyLost { doing, source } => StoreError::ReplyLost { doing: here(doing), source },
-        StoreError::Unavailable { reason, source } => {
-            StoreError::Unavailable { reason: here(reason), source }
-        }
-        StoreError::OutOfMemory { reason } => StoreError::OutOfMemory { reason: here(reason) },
-        StoreError::Denied { reason } => StoreError::Denied { reason: here(reason) },
-        StoreError::Corrupt { reason, certainty } => StoreError::Corrupt { reason: here(reason), certainty },
-        StoreError::Misconfigured { reason } => misconfigured(&format!("{address} {reason}")),
-        other => other,
+pub(crate) fn at(address: &str, mut error: StoreError) -> StoreError {
+    match &mut error {
+        StoreError::Misconfigured { reason } => *reason = format!("{address} {reason}"),
+        StoreError::ReplyLost { doing: said, .. }
+        | StoreError::Unavailable { reason: said, .. }
+        | StoreError::OutOfMemory { reason: said }
+        | StoreError::Denied { reason: said }
+        | StoreError::Corrupt { reason: said, .. } => *said = format!("{address}: {said}"),
+        _ => {}
     }
+    error
 }
 
 /// Translates an error from after the verb was sent. Only an answer of the server is certain.
 pub(crate) fn after_sending(error: RedisError) -> StoreError {
-    match answered(&error) {
-        Some(known) => known,
-        None => StoreError::ReplyLost { doing: error.category().to_owned(), source: Some(Arc::new(error)) },
-    }
+    let doing = error.category().to_owned();
+    answered(&error).unwrap_or_else(|| StoreError::ReplyLost { doing, source: Some(Arc::new(error)) })
 }
 
 /// Translates the error of one request of a batch, in the words in which its script caught it. What was done before is
@@ -173,7 +164,6 @@ fn unknown(detail: &str) -> Option<String> {
     Some(name.unwrap_or_default().to_ascii_uppercase())
 }
 
-/// Returns the meaning of a missing command.
 fn lacking(command: &str) -> String {
     const UNDO: &str = "undo rename-command in its configuration, or use another server";
     match command {
@@ -187,9 +177,16 @@ fn lacking(command: &str) -> String {
 /// Returns true if a script called a command that the server does not have. The server does not name it.
 fn is_unknown_within(detail: &str) -> bool {
     let detail = detail.to_ascii_lowercase();
-    ["unknown redis command called from", "unknown command called from"]
-        .iter()
-        .any(|words| detail.contains(words))
+    says(&detail, &["unknown redis command called from", "unknown command called from"])
+}
+
+/// Returns true if a script came upon a value that it could not work with, which only others write. It may have been
+/// half-way.
+fn is_about_a_value(detail: &str) -> bool {
+    let of_lua = ["perform arithmetic", "compare", "concatenate", "index"];
+    let attempted = |what: &str| of_lua.iter().any(|operation| what.starts_with(operation));
+    detail.split("attempt to ").skip(1).any(attempted)
+        || says(detail, &["bad argument #", "value is not an integer", "is not a valid float"])
 }
 
 /// Returns the code of an error inside a script, which Redis before 7.0 wraps:
@@ -203,8 +200,12 @@ fn code_within(detail: &str) -> Option<&str> {
 /// Returns true if the error is a wrong certificate. It comes as an error of input and output, like a broken cable;
 /// only the words of rustls tell them apart.
 fn is_tls_refusal(error: &RedisError, text: &str) -> bool {
-    const WORDS: [&str; 3] = ["invalid peer certificate", "received fatal alert", "peer is incompatible"];
-    error.is_io_error() && WORDS.iter().any(|words| text.contains(words))
+    error.is_io_error()
+        && says(text, &["invalid peer certificate", "received fatal alert", "peer is incompatible"])
+}
+
+fn says(text: &str, any: &[&str]) -> bool {
+    any.iter().any(|words| text.contains(words))
 }
 
 #[cfg(test)]
@@ -239,20 +240,14 @@ mod tests {
 
     #[test]
     fn the_code_in_front_decides() {
+        for code in "NOREPLICAS MISCONF BUSY LOADING READONLY MASTERDOWN CLUSTERDOWN TRYAGAIN".split(' ') {
+            assert_eq!(kind(&format!("{code} some words")), "unavailable", "{code}");
+        }
+        for code in ["NOAUTH", "WRONGPASS", "NOPERM", "DENIED"] {
+            assert_eq!(kind(&format!("{code} some words")), "denied", "{code}");
+        }
         for (code, expected) in [
             ("OOM", "out_of_memory"),
-            ("NOREPLICAS", "unavailable"),
-            ("MISCONF", "unavailable"),
-            ("BUSY", "unavailable"),
-            ("LOADING", "unavailable"),
-            ("READONLY", "unavailable"),
-            ("MASTERDOWN", "unavailable"),
-            ("CLUSTERDOWN", "unavailable"),
-            ("TRYAGAIN", "unavailable"),
-            ("NOAUTH", "denied"),
-            ("WRONGPASS", "denied"),
-            ("NOPERM", "denied"),
-            ("DENIED", "denied"),
             ("CROSSSLOT", "misconfigured"),
             ("ERR This instance has cluster support disabled; hear", "misconfigured"),
             ("ERR unknown command 'SENTINEL', with args beginning with", "misconfigured"),
@@ -293,6 +288,19 @@ mod tests {
             ("", "reply_lost"),
         ] {
             assert_eq!(within_script(text).kind(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_fails_over_a_value_tells_of_something_foreign() {
+        for text in [
+            "user_script:7: attempt to index a nil value",
+            "ERR user_script:7: attempt to compare nil with number script: 0a, on @user_script:7.",
+            "user_script:7: bad argument #1 to 'match' (string expected, got boolean)",
+            "ERR hash value is not an integer",
+        ] {
+            let error = within_script(text);
+            assert_eq!((error.kind(), error.certainty()), ("corrupt", Certainty::Unknown), "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Notices to holders, as the messages that carry them.
+//! The messages that carry notifications: of hand-overs, and notices to holders.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,8 +23,19 @@ pub(crate) fn written(notice: &HolderNotice) -> (&'static str, String) {
     }
 }
 
-/// Decodes a notice; `None` for another message.
-pub(crate) fn read(message: &str) -> Option<Notification> {
+/// Decodes a message; `None` for one that this library does not send.
+pub(crate) fn read(message: String) -> Option<Notification> {
+    notice(&message).or_else(|| {
+        let (told, token): (fn(Token) -> Notification, &str) = match message.split_at_checked(1)? {
+            ("?", token) => (Notification::Next, token),
+            ("!", token) => (Notification::GoOn, token),
+            _ => (Notification::HandedOver, &message),
+        };
+        token.parse().ok().map(told)
+    })
+}
+
+fn notice(message: &str) -> Option<Notification> {
     let (word, rest) = message.split_once(' ')?;
     let (tokens, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     let notice = match word {
@@ -57,7 +68,7 @@ mod tests {
             let asked = HolderNotice::RevokeRequested { revocation, reason: Arc::from(reason), grace };
             for notice in [asked, HolderNotice::Taken] {
                 let (word, behind) = written(&notice);
-                match read(&format!("{word} {listed}{behind}")) {
+                match read(format!("{word} {listed}{behind}")) {
                     Some(Notification::ToHolders(to, read)) => {
                         assert_eq!((&to[..], read), (&tokens[..], notice))
                     }
@@ -76,7 +87,7 @@ mod tests {
         let short =
             [format!("revoke {token}"), format!("{revoke} soon why"), format!("{revoke} 9 "), torn, token];
         for message in messages.iter().chain(&short) {
-            assert!(read(message).is_none(), "{message:?}");
+            assert!(notice(message).is_none(), "{message:?}");
         }
     }
 }

@@ -1,29 +1,19 @@
 //! The sentinels, which know the master of a service.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use redis::{Client, Pipeline, RedisResult, Value};
-use tokio::{
-    sync::watch,
-    time::{Instant, timeout},
-};
+use tokio::{sync::watch, time::Instant};
 
-use crate::{
-    core::rough,
-    store::{
-        StoreError,
-        redis::net::{
-            belief::{self, Opinion, Term},
-            dial::{address, dial},
-            info::{self, Table},
-            opening::opened_at,
-            urls::{Node, Nodes},
-        },
+use crate::store::{
+    StoreError,
+    redis::net::{
+        address::{NodeAddress, Nodes},
+        belief::{self, MasterTerm, Opinion},
+        info::{self, InfoTable},
+        opening::{address, dial, opened_at, within},
     },
 };
 
@@ -37,7 +27,7 @@ pub(crate) struct Sentinels {
     /// The time that one of them may take. A dead one must not use up the time to connect.
     within: Duration,
     /// The master of the latest epoch that was told, for as long as the store is there.
-    known: watch::Sender<Option<Term>>,
+    known: watch::Sender<Option<MasterTerm>>,
     checked: Mutex<Option<Instant>>,
 }
 
@@ -52,13 +42,12 @@ impl Sentinels {
         Self { sentinels, service, nodes, within: connect_timeout / 2, known, checked }
     }
 
-    /// Returns the master that was named last.
-    pub(crate) fn known(&self) -> Option<Node> {
+    pub(crate) fn known(&self) -> Option<NodeAddress> {
         self.known.borrow().as_ref().map(|known| known.master.clone())
     }
 
     /// Completes when another master than this one is named.
-    pub(crate) async fn moved(&self, from: Option<&Node>) {
+    pub(crate) async fn moved(&self, from: Option<&NodeAddress>) {
         // It fails only if the sender is gone, which this value owns.
         let _ =
             self.known.subscribe().wait_for(|known| known.as_ref().map(|known| &known.master) != from).await;
@@ -67,7 +56,7 @@ impl Sentinels {
     /// Asks the sentinels in the background, if the last time was long enough ago.
     pub(crate) fn check(self: &Arc<Self>) {
         let now = Instant::now();
-        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checked = self.checked.lock();
         if checked.is_none_or(|at| now >= at + PERIOD) {
             *checked = Some(now);
             let sentinels = Arc::clone(self);
@@ -76,18 +65,11 @@ impl Sentinels {
         }
     }
 
-    /// Asks all sentinels for the current master.
-    pub(crate) async fn ask(&self) -> Result<Node, StoreError> {
+    pub(crate) async fn ask(&self) -> Result<NodeAddress, StoreError> {
         let before = self.known.borrow().clone();
         let asked = self.sentinels.iter().map(|sentinel| async {
             let asking = opened_at(sentinel, opinion(sentinel, &self.service));
-            match timeout(self.within, asking).await {
-                Ok(told) => told,
-                Err(_) => {
-                    let reason = format!("{}: no answer within {}", address(sentinel), rough(self.within));
-                    Err(StoreError::unavailable(reason))
-                }
-            }
+            within(self.within, || format!("{}: no answer", address(sentinel)), asking).await
         });
         let (mut told, mut wrong, mut reasons) = (Vec::new(), None, Vec::new());
         for (sentinel, answer) in self.sentinels.iter().zip(join_all(asked).await) {
@@ -116,7 +98,7 @@ impl Sentinels {
 
     /// Keeps what may be believed of these opinions, and returns the master according to that. `before` was known when
     /// the sentinels were asked.
-    fn learn(&self, told: &[Opinion], before: Option<Term>) -> Result<Node, belief::Doubt> {
+    fn learn(&self, told: &[Opinion], before: Option<MasterTerm>) -> Result<NodeAddress, belief::Doubt> {
         let mut learnt = Err(belief::Doubt::Minority { told: 0, of: self.sentinels.len() });
         self.known.send_if_modified(|known| {
             learnt = belief::believed(told, self.sentinels.len(), known.as_ref());
@@ -160,12 +142,12 @@ pub(crate) fn questions(service: &str) -> Pipeline {
 
 /// Reads the answers to both questions: the opinion, and the table that it is from. Returns `None` if the sentinel does
 /// not know the service.
-pub(crate) fn read(address: Value, table: Value) -> RedisResult<Option<(Opinion, Table)>> {
+pub(crate) fn read(address: Value, table: Value) -> RedisResult<Option<(Opinion, InfoTable)>> {
     let address: Option<(String, u16)> = redis::from_redis_value(address.extract_error()?)?;
     let Some((host, port)) = address else { return Ok(None) };
-    let table: Table = redis::from_redis_value(table.extract_error()?)?;
+    let table: InfoTable = redis::from_redis_value(table.extract_error()?)?;
     let number = |name| info::number(&table, name).unwrap_or(0);
-    let term = Term { epoch: number("config-epoch"), master: Node::new(host, port) };
+    let term = MasterTerm { epoch: number("config-epoch"), master: NodeAddress::new(host, port) };
     let others = usize::try_from(number("num-other-sentinels")).unwrap_or(usize::MAX);
     Ok(Some((Opinion { term, others }, table)))
 }

@@ -1,12 +1,20 @@
-//! The silence of a connection, and the decision to try another one in its place.
+//! The silence of a connection, and the decisions to look whether it is there and to try another one in its place.
 //!
 //! A proxy or a firewall may forget a connection, and go on taking what is sent on it. A server that only stalls looks the
 //! same from here, and gains nothing by a new connection. So after a few calls without an answer another connection is
 //! opened *beside* the old one. If it opens, the server is there and the old one is given up; if not, the old one is kept.
+//!
+//! A call on a connection that has ended may have been executed, for all that the client library says. So the end of one
+//! that was idle is looked for first. One that was forgotten has no end; it is asked, and answers nothing.
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use futures_util::FutureExt;
+use redis::aio::MultiplexedConnection;
+use tokio::{
+    task::yield_now,
+    time::{Instant, timeout},
+};
 
 use crate::core::Doubling;
 
@@ -14,20 +22,26 @@ use crate::core::Doubling;
 const MOST_UNANSWERED: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The time without an answer after which it is looked whether the connection has ended. That takes no round trip.
+const LOOKED_AT: Duration = Duration::from_millis(1);
+/// The time without an answer after which the server is asked. Firewalls forget a connection after minutes.
+const ASKED: Duration = Duration::from_secs(5);
 
-/// The silence of a connection so far. By default it has answered a moment ago.
+/// The silence of a connection so far. By default nothing was sent on it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Silence {
     unanswered: u32,
     counted: Option<Instant>,
     next_try: Option<Instant>,
     pauses: Doubling,
+    /// The time of the last answer.
+    heard: Option<Instant>,
 }
 
 impl Default for Silence {
     fn default() -> Self {
         let pauses = Doubling::new(FIRST_PAUSE, LONGEST_PAUSE);
-        Self { unanswered: 0, counted: None, next_try: None, pauses }
+        Self { unanswered: 0, counted: None, next_try: None, pauses, heard: None }
     }
 }
 
@@ -51,12 +65,14 @@ impl Silence {
 
     /// Records an answer, whatever it says.
     pub(crate) fn answered(&mut self) {
-        *self = Self::default();
+        *self = Self { heard: Some(Instant::now()), ..Self::default() };
     }
 
-    /// Returns true if a call has no answer.
-    pub(crate) const fn has_begun(&self) -> bool {
-        self.unanswered > 0
+    /// Returns the time for which the connection was idle, if that is so long that it is not trusted. One with a call that has
+    /// no answer is not idle.
+    pub(crate) fn idle(&self) -> Option<Duration> {
+        let heard = self.heard.filter(|_| self.unanswered == 0)?;
+        Some(heard.elapsed()).filter(|idle| *idle >= LOOKED_AT)
     }
 
     /// Returns true if nothing came for so long that another connection is worth a try.
@@ -68,8 +84,28 @@ impl Silence {
     /// the next try. Otherwise a server that answers the greeting alone, and nothing in time, would be connected to
     /// again and again.
     pub(crate) fn of_successor(&self) -> Self {
-        Self { unanswered: 0, counted: None, ..*self }
+        Self { unanswered: 0, counted: None, heard: None, ..*self }
     }
+}
+
+/// Returns true if a connection that was `idle` for so long is there. A server that does not answer `within` this time is not.
+pub(crate) async fn is_there(
+    mut connection: MultiplexedConnection,
+    idle: Duration,
+    within: Duration,
+) -> bool {
+    // The runtime looks at the socket, and then the driver of the connection has its turn, in which it sees the end.
+    for _ in 0..2 {
+        yield_now().await;
+    }
+    let ping = redis::cmd("PING");
+    let answer = connection.send_packed_command(&ping);
+    if idle < ASKED {
+        // The driver takes no request any more if it has ended, and does not send one that nobody waits for.
+        return !matches!(answer.now_or_never(), Some(Err(error)) if error.is_io_error());
+    }
+    // A refusal is an answer as well.
+    timeout(within, answer).await.is_ok_and(|answer| !answer.is_err_and(|error| error.is_io_error()))
 }
 
 #[cfg(test)]

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
 use redis::{
-    Client, Msg, RedisResult, Value,
+    Value,
     aio::{PubSubSink, PubSubStream},
 };
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::{
-    core::{Doubling, Token, rough},
+    core::Doubling,
     store::{
         Notification, StoreError,
         redis::net::{
-            endpoint::{Endpoint, Found},
+            address::NodeAddress,
+            endpoint::Endpoint,
             errors, notices,
-            opening::opened_at,
-            urls::Node,
+            opening::{opened_at, within},
         },
     },
 };
@@ -34,7 +34,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const PAUSE_IF_WRONG: Duration = Duration::from_secs(30);
 
 /// A subscriber to its channels, for as long as its stream is there.
-pub(crate) struct Listener {
+pub(crate) struct Subscriber {
     endpoint: Endpoint,
     channels: Vec<String>,
     /// The time within which a subscription is opened, and a heartbeat is answered.
@@ -53,10 +53,10 @@ struct Subscription {
     messages: PubSubStream,
     next_heartbeat: Instant,
     /// The master that the sentinels named for it.
-    master: Option<Node>,
+    master: Option<NodeAddress>,
 }
 
-impl Listener {
+impl Subscriber {
     pub(crate) const fn new(endpoint: Endpoint, channels: Vec<String>, within: Duration) -> Self {
         let (pause, pauses) = (Duration::ZERO, Doubling::new(FIRST_PAUSE, LONGEST_PAUSE));
         Self { endpoint, channels, within, subscription: None, pause, pauses, told: None }
@@ -65,7 +65,7 @@ impl Listener {
     /// Returns the notifications from now on, without an end. All work is done while the stream is polled, and ends
     /// when it is dropped.
     pub(crate) fn notifications(self) -> impl Stream<Item = Notification> + Send {
-        stream::unfold(self, |mut listener| async { Some((listener.next().await, listener)) })
+        stream::unfold(self, |mut subscriber| async { Some((subscriber.next().await, subscriber)) })
     }
 
     async fn next(&mut self) -> Notification {
@@ -79,7 +79,9 @@ impl Listener {
                 self.pause = self.pauses.next();
             }
             sleep(self.pause).await;
-            match self.open().await {
+            let missing = || format!("{:?}: no subscription", self.endpoint);
+            let opening = Subscription::open(&self.endpoint, &self.channels);
+            match within(self.within, missing, opening).await {
                 Ok(subscription) => {
                     self.subscription = Some(subscription);
                     self.told = None;
@@ -98,27 +100,17 @@ impl Listener {
             }
         }
     }
-
-    async fn open(&self) -> Result<Subscription, StoreError> {
-        match timeout(self.within, Subscription::find_and_open(&self.endpoint, &self.channels)).await {
-            Ok(opened) => opened,
-            Err(_) => {
-                let reason = format!("{:?}: no subscription within {}", self.endpoint, rough(self.within));
-                Err(StoreError::unavailable(reason))
-            }
-        }
-    }
 }
 
 impl Subscription {
-    async fn find_and_open(endpoint: &Endpoint, channels: &[String]) -> Result<Self, StoreError> {
-        let Found { client, master } = endpoint.find().await?;
-        opened_at(&client, Self::open(&client, channels, master)).await
-    }
-
-    async fn open(client: &Client, channels: &[String], master: Option<Node>) -> RedisResult<Self> {
-        let (mut sink, messages) = client.get_async_pubsub().await?.split();
-        sink.subscribe(channels).await?;
+    async fn open(endpoint: &Endpoint, channels: &[String]) -> Result<Self, StoreError> {
+        let (client, master) = endpoint.find().await?;
+        let (sink, messages) = opened_at(&client, async {
+            let (mut sink, messages) = client.get_async_pubsub().await?.split();
+            sink.subscribe(channels).await?;
+            Ok((sink, messages))
+        })
+        .await?;
         Ok(Self { sink, messages, next_heartbeat: Instant::now() + HEARTBEAT, master })
     }
 
@@ -127,7 +119,7 @@ impl Subscription {
         loop {
             tokio::select! {
                 message = self.messages.next() => {
-                    if let Some(notification) = notification(&message?) {
+                    if let Some(notification) = message?.get_payload().ok().and_then(notices::read) {
                         return Some(notification);
                     }
                 }
@@ -149,18 +141,4 @@ impl Subscription {
         let gone = answer.is_err_and(|error| errors::wants_new_connection(&error));
         (!gone).then_some(())
     }
-}
-
-/// Decodes a notification; `None` for a message that this library does not send.
-fn notification(message: &Msg) -> Option<Notification> {
-    let payload: String = message.get_payload().ok()?;
-    if let Some(notice) = notices::read(&payload) {
-        return Some(notice);
-    }
-    let (told, token): (fn(Token) -> Notification, &str) = match payload.split_at_checked(1)? {
-        ("?", token) => (Notification::Next, token),
-        ("!", token) => (Notification::GoOn, token),
-        _ => (Notification::HandedOver, &payload),
-    };
-    token.parse().ok().map(told)
 }

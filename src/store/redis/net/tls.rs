@@ -1,12 +1,8 @@
 //! TLS from files in PEM form: the authorities that a client trusts, and the certificate that it shows.
 
-#[cfg(feature = "tls")]
 use std::{fmt, fs, path::Path};
 
-use redis::{Client, ConnectionInfo, RedisResult};
-#[cfg(feature = "tls")]
-use redis::{ClientTlsConfig, RedisError, TlsCertificates};
-#[cfg(feature = "tls")]
+use redis::{Client, ClientTlsConfig, ConnectionInfo, RedisError, RedisResult, TlsCertificates};
 use rustls::{
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
@@ -15,50 +11,11 @@ use rustls::{
 
 use crate::{core::InvalidValue, store::redis::net::options::RedisOptions};
 
-/// Refuses combinations that cannot be meant: files for a connection without TLS, and a certificate or a key alone.
-fn check(options: &RedisOptions, is_tls: bool) -> Result<(), InvalidValue> {
-    if !is_tls {
-        refuse_files(options, "nothing, unless store.url is rediss://…")?;
-    }
-    let RedisOptions { tls_certificate, tls_key, .. } = options;
-    match (tls_certificate, tls_key) {
-        (Some(_), None) => {
-            Err(InvalidValue::new("store.tls_key", "nothing", "the key of store.tls_certificate"))
-        }
-        (None, Some(_)) => {
-            Err(InvalidValue::new("store.tls_certificate", "nothing", "the certificate of store.tls_key"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Refuses every file: there may be none of them, for this reason.
-pub(crate) fn refuse_files(options: &RedisOptions, allowed: &str) -> Result<(), InvalidValue> {
-    let RedisOptions { tls_ca, tls_certificate, tls_key, .. } = options;
-    let files =
-        [("store.tls_ca", tls_ca), ("store.tls_certificate", tls_certificate), ("store.tls_key", tls_key)];
-    match files.iter().find(|(_, file)| file.is_some()) {
-        Some((field, _)) => Err(InvalidValue::new(*field, "given", allowed)),
-        None => Ok(()),
-    }
-}
-
-/// Creates the client of a server. The inner error is about the URL.
+/// Creates the client of a server that speaks TLS. The inner error is about the URL.
 pub(crate) fn client(
     info: ConnectionInfo,
     options: &RedisOptions,
-    is_tls: bool,
 ) -> Result<RedisResult<Client>, InvalidValue> {
-    check(options, is_tls)?;
-    #[cfg(feature = "tls")]
-    if is_tls {
-        return with_tls(info, options);
-    }
-    Ok(Client::open(info))
-}
-
-#[cfg(feature = "tls")]
-fn with_tls(info: ConnectionInfo, options: &RedisOptions) -> Result<RedisResult<Client>, InvalidValue> {
     crypto();
     let RedisOptions { tls_ca, tls_certificate, tls_key, .. } = options;
     let ca = tls_ca.as_deref().map(|file| read("store.tls_ca", file, CERTIFICATE)).transpose()?;
@@ -73,14 +30,11 @@ fn with_tls(info: ConnectionInfo, options: &RedisOptions) -> Result<RedisResult<
     Client::build_with_tls(info, TlsCertificates { client_tls, root_cert: ca }).map(Ok).map_err(wrong)
 }
 
-#[cfg(feature = "tls")]
 const CERTIFICATE: &str = "CERTIFICATE-----";
-#[cfg(feature = "tls")]
 const KEY: &str = "PRIVATE KEY-----";
 
 /// Reads a file in PEM form that has at least one `part`: without any, the client library would trust nobody, and show
 /// nothing.
-#[cfg(feature = "tls")]
 fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, InvalidValue> {
     let allowed = || format!("a file in PEM form with -----BEGIN … {part}");
     let shown = file.display();
@@ -94,7 +48,6 @@ fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, InvalidValue> {
 
 /// Reads a certificate and its key. The client library would find out only at each connection that they do not belong
 /// together.
-#[cfg(feature = "tls")]
 fn pair(certificate: &Path, key: &Path) -> Result<ClientTlsConfig, InvalidValue> {
     let client_cert = read("store.tls_certificate", certificate, CERTIFICATE)?;
     let client_key = read("store.tls_key", key, KEY)?;
@@ -102,25 +55,21 @@ fn pair(certificate: &Path, key: &Path) -> Result<ClientTlsConfig, InvalidValue>
     let wrong = |field: &str, file: &Path, error: &dyn fmt::Display, allowed: &str| {
         InvalidValue::new(field, format_args!("{}: {error}", file.display()), allowed)
     };
-    let chain = CertificateDer::pem_slice_iter(&client_cert).collect::<Result<Vec<_>, _>>();
-    let chain = chain.map_err(|error| {
-        wrong(
-            "store.tls_certificate",
-            certificate,
-            &error,
-            "certificates in PEM form, the client's own first",
-        )
-    })?;
+    let wrong_chain = |error| {
+        let allowed = "certificates in PEM form, the client's own first";
+        wrong("store.tls_certificate", certificate, &error, allowed)
+    };
     let wrong_key = |error: &dyn fmt::Display| {
         wrong("store.tls_key", key, error, "the key of store.tls_certificate, in PEM form and not encrypted")
     };
+    let chain =
+        CertificateDer::pem_slice_iter(&client_cert).collect::<Result<_, _>>().map_err(wrong_chain)?;
     let private = PrivateKeyDer::from_pem_slice(&client_key).map_err(|error| wrong_key(&error))?;
     CertifiedKey::from_der(chain, private, crypto()).map_err(|error| wrong_key(&error))?;
     Ok(ClientTlsConfig { client_cert, client_key })
 }
 
 /// Returns the cryptography of the process. Without it, the client library panics at the first TLS connection.
-#[cfg(feature = "tls")]
 fn crypto() -> &'static CryptoProvider {
     if CryptoProvider::get_default().is_none() {
         // It fails only if another thread was faster, which is as good.

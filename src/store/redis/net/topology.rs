@@ -3,20 +3,23 @@
 use std::{fmt, sync::Arc};
 
 use futures_util::StreamExt;
-use redis::{Pipeline, Value};
+use redis::Pipeline;
 
 use crate::store::{
     Notifications, StoreError,
     redis::net::{
+        call::{Call, CallAnswer},
         cluster::Cluster,
-        connection::{Answered, Connection, Request},
+        connection::Connection,
         endpoint::Endpoint,
         options::RedisOptions,
         sentinel::Sentinels,
-        urls::Named,
+        urls::NamedServers,
     },
 };
 
+/// Clones share their connections.
+#[derive(Clone)]
 pub(crate) enum Topology {
     One(Arc<Connection>),
     Cluster(Cluster),
@@ -24,14 +27,14 @@ pub(crate) enum Topology {
 
 impl Topology {
     /// Returns the servers that are named, each greeted with this.
-    pub(crate) fn new(named: Named, greeting: Pipeline, options: &RedisOptions) -> Self {
+    pub(crate) fn new(named: NamedServers, greeting: Pipeline, options: &RedisOptions) -> Self {
         let endpoint = match named {
-            Named::One(client) => Endpoint::Fixed(client),
-            Named::Sentinel { sentinels, service, nodes } => {
+            NamedServers::One(client) => Endpoint::Fixed(client),
+            NamedServers::Sentinel { sentinels, service, nodes } => {
                 let sentinels = Sentinels::new(sentinels, service, nodes, options.connect_timeout);
                 Endpoint::Master(Arc::new(sentinels))
             }
-            Named::Cluster { seeds, nodes } => {
+            NamedServers::Cluster { seeds, nodes } => {
                 return Self::Cluster(Cluster::new(seeds, nodes, greeting, options));
             }
         };
@@ -50,19 +53,10 @@ impl Topology {
         matches!(self, Self::Cluster(_))
     }
 
-    /// Sends a request that may be executed twice without harm.
-    pub(crate) async fn send(&self, request: &impl Request) -> Result<Answered, StoreError> {
+    pub(crate) async fn send(&self, call: &Call) -> Result<CallAnswer, StoreError> {
         match self {
-            Self::One(connection) => connection.send(request).await,
-            Self::Cluster(cluster) => cluster.send(request, true).await,
-        }
-    }
-
-    /// Sends a request that must not be executed twice.
-    pub(crate) async fn send_once(&self, request: &impl Request) -> Result<Value, StoreError> {
-        match self {
-            Self::One(connection) => connection.send_once(request).await,
-            Self::Cluster(cluster) => cluster.send(request, false).await.map(|answered| answered.value),
+            Self::One(connection) => connection.send(call).await,
+            Self::Cluster(cluster) => cluster.send(call).await,
         }
     }
 
@@ -77,7 +71,7 @@ impl Topology {
     /// Returns the notifications on these channels, received on connections of their own.
     pub(crate) fn notifications(&self, channels: Vec<String>) -> Notifications {
         match self {
-            Self::One(connection) => connection.listener(channels).notifications().boxed(),
+            Self::One(connection) => connection.subscriber(channels).notifications().boxed(),
             Self::Cluster(cluster) => cluster.notifications(channels).boxed(),
         }
     }

@@ -10,15 +10,15 @@ use crate::store::{
     StoreError,
     redis::{
         net::{
-            info::{self, Table},
-            urls::{Node, Nodes},
+            address::{NodeAddress, Nodes},
+            info::{self, InfoTable},
         },
         probe::{
-            Answer, Reading, Server, ServerInfo,
-            exchange::{Asking, Exchange, next, read},
+            exchange::{Exchange, Probing, next, read},
             rights,
+            snapshot::{ProbedServer, Reading, ServerAnswer, ServerInfo},
         },
-        wire::{keys, lessons},
+        wire::{decode, keys},
     },
 };
 
@@ -28,19 +28,19 @@ const SETTINGS: [&str; 5] =
 /// The number of readings of a clock. The first one pays for much that has nothing to do with the network.
 const READINGS: usize = 3;
 
-impl Asking<'_> {
+impl Probing<'_> {
     /// Asks servers, each with true if it is known as a replica.
     pub(super) async fn each(
         &self,
         nodes: &Nodes,
-        named: impl IntoIterator<Item = (&Node, bool)>,
-    ) -> Vec<Server> {
+        named: impl IntoIterator<Item = (&NodeAddress, bool)>,
+    ) -> Vec<ProbedServer> {
         let servers = named.into_iter().map(async |(node, is_replica)| {
             let info = match nodes.client(node) {
                 Ok(client) => self.ask(&client).await,
                 Err(error) => Err(error),
             };
-            Server { address: node.to_string(), is_replica, info }
+            ProbedServer { address: node.to_string(), is_replica, info }
         });
         join_all(servers).await
     }
@@ -50,17 +50,17 @@ impl Asking<'_> {
         let (round_trip, clock) = self.clock(&mut exchange).await?;
         let mut answers = exchange.send(self.questions()).await?.into_iter();
         let info = lines(next(&mut answers));
-        let cluster = if self.cluster { lines(next(&mut answers)) } else { Ok(Table::new()) };
+        let cluster = if self.cluster { lines(next(&mut answers)) } else { Ok(InfoTable::new()) };
         let written = if self.cluster { Ok(None) } else { read::<Option<Vec<u8>>>(next(&mut answers)) };
-        let recovered = written.map(|written| lessons::recovered(&written?));
+        let recovered = written.map(|written| decode::recovered(&written?));
         let config = settings(answers);
         let lacks = rights::lacks(self, &mut exchange).await?;
         Ok(ServerInfo { round_trip, clock, info, config, cluster, recovered, lacks })
     }
 
     /// Reads the clock several times. Returns the duration of the shortest reading, and its answer.
-    async fn clock(&self, exchange: &mut Exchange) -> Result<(Duration, Answer<Reading>), StoreError> {
-        let mut best: Option<(Duration, Answer<Reading>)> = None;
+    async fn clock(&self, exchange: &mut Exchange) -> Result<(Duration, ServerAnswer<Reading>), StoreError> {
+        let mut best = None::<(Duration, _)>;
         for _ in 0..READINGS {
             let (sent, mut time) = (Instant::now(), redis::pipe());
             time.cmd("TIME");
@@ -93,15 +93,14 @@ impl Asking<'_> {
     }
 }
 
-/// Decodes lines of `name:value`.
-fn lines(answer: Value) -> Answer<Table> {
+fn lines(answer: Value) -> ServerAnswer<InfoTable> {
     read::<String>(answer).map(|text| info::table(&text))
 }
 
-fn settings(answers: impl Iterator<Item = Value>) -> Answer<Table> {
-    let mut settings = Table::new();
+fn settings(answers: impl Iterator<Item = Value>) -> ServerAnswer<InfoTable> {
+    let mut settings = InfoTable::new();
     for answer in answers {
-        settings.extend(read::<Table>(answer)?);
+        settings.extend(read::<InfoTable>(answer)?);
     }
     Ok(settings)
 }

@@ -9,27 +9,19 @@ use crate::store::{
     StoreError,
     redis::{
         net::{
+            address::{NodeAddress, Nodes},
             cluster::map::{self, SlotRange},
-            urls::{Node, Nodes},
         },
         probe::{
-            ClusterSnapshot, Directory, Range, Snapshot,
-            exchange::{Asking, missing, next, read},
+            exchange::{Probing, missing, next, read},
+            snapshot::{ClusterSnapshot, Directory, Range, Snapshot},
         },
     },
 };
 
-/// A range of slots, the master that serves them, and its replicas.
-struct Told {
-    first: u16,
-    last: u16,
-    /// Each with its id within the cluster; the master first.
-    nodes: Vec<(Option<String>, Node)>,
-}
-
-pub(super) async fn run(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) -> Snapshot {
+pub(super) async fn run(asking: Probing<'_>, seeds: Vec<NodeAddress>, nodes: &Nodes) -> Snapshot {
     let told = join_all(seeds.iter().map(|seed| tell(asking, seed, nodes))).await;
-    let (mut best, mut failed) = (None::<Vec<Told>>, Vec::new());
+    let (mut best, mut failed) = (None::<Vec<SlotRange>>, Vec::new());
     for (seed, told) in seeds.iter().zip(told) {
         match told {
             // A node that was cut off knows of fewer.
@@ -54,15 +46,14 @@ pub(super) async fn run(asking: Asking<'_>, seeds: Vec<Node>, nodes: &Nodes) -> 
     Snapshot { servers, directory: Directory::Cluster(ClusterSnapshot { ranges }) }
 }
 
-/// Returns the number of slots that are served.
-fn slots(told: &[Told]) -> u32 {
-    told.iter().map(|Told { first, last, .. }| u32::from(last - first) + 1).sum()
+fn slots(told: &[SlotRange]) -> u32 {
+    told.iter().map(|SlotRange { first, last, .. }| u32::from(last - first) + 1).sum()
 }
 
 /// Returns all nodes, each with true if it is a replica, and the slots of the masters by their index among the nodes.
-fn indexed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
-    let (mut named, mut ranges) = (Vec::<(Node, bool)>::new(), Vec::new());
-    for Told { first, last, nodes } in told {
+fn indexed(told: &[SlotRange]) -> (Vec<(NodeAddress, bool)>, Vec<Range>) {
+    let (mut named, mut ranges) = (Vec::<(NodeAddress, bool)>::new(), Vec::new());
+    for SlotRange { first, last, nodes } in told {
         let places = nodes.iter().enumerate().map(|(number, (_, node))| {
             named.iter().position(|(known, _)| known == node).unwrap_or_else(|| {
                 named.push((node.clone(), number > 0));
@@ -77,7 +68,7 @@ fn indexed(told: &[Told]) -> (Vec<(Node, bool)>, Vec<Range>) {
     (named, ranges)
 }
 
-async fn tell(asking: Asking<'_>, seed: &Node, nodes: &Nodes) -> Result<Vec<Told>, StoreError> {
+async fn tell(asking: Probing<'_>, seed: &NodeAddress, nodes: &Nodes) -> Result<Vec<SlotRange>, StoreError> {
     let mut exchange = asking.open(&nodes.client(seed)?).await?;
     let mut question = redis::pipe();
     question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
@@ -91,24 +82,21 @@ async fn tell(asking: Asking<'_>, seed: &Node, nodes: &Nodes) -> Result<Vec<Told
 
 /// Combines the answers of `asked` to `CLUSTER SLOTS` and `CLUSTER NODES`. The first leaves out replicas of which it is
 /// not known yet how far they are.
-fn told(slots: Value, nodes: &str, asked: &Node) -> Option<Vec<Told>> {
+fn told(slots: Value, nodes: &str, asked: &NodeAddress) -> Option<Vec<SlotRange>> {
     let replicas: Vec<Replica<'_>> = nodes.lines().filter_map(|line| Replica::read(line, asked)).collect();
-    let told = map::ranges(slots)?.into_iter().map(|SlotRange { first, last, nodes }| {
-        let nodes = nodes.iter().map(|told| Some((id_of(told), map::node(told, asked)?)));
-        let mut told = Told { first, last, nodes: nodes.collect::<Option<_>>()? };
-        let Some((Some(id), master)) = told.nodes.first().cloned() else { return Some(told) };
+    let mut told = map::ranges(slots, asked)?;
+    for SlotRange { nodes, .. } in &mut told {
+        let Some((Some(id), master)) = nodes.first().cloned() else { continue };
         let by_name = master.host().parse::<IpAddr>().is_err();
-        for replica in replicas.iter().filter(|replica| replica.master == id) {
-            let Replica { id, address, name, .. } = replica;
+        for Replica { id, address, name, .. } in replicas.iter().filter(|replica| replica.master == id) {
             // Nodes of a cluster that uses names are not reached, or not trusted, by their addresses.
             let node = name.as_ref().filter(|_| by_name).unwrap_or(address);
-            if told.nodes.iter().all(|(known, told)| known.as_deref() != Some(id) && told != node) {
-                told.nodes.push((Some((*id).to_owned()), node.clone()));
+            if nodes.iter().all(|(known, told)| known.as_deref() != Some(id) && told != node) {
+                nodes.push((Some((*id).to_owned()), node.clone()));
             }
         }
-        Some(told)
-    });
-    told.collect()
+    }
+    Some(told)
 }
 
 /// A live replica, as a line of `CLUSTER NODES` has it.
@@ -116,14 +104,14 @@ struct Replica<'a> {
     id: &'a str,
     /// The id of its master.
     master: &'a str,
-    address: Node,
+    address: NodeAddress,
     /// The same address by name, if it has one.
-    name: Option<Node>,
+    name: Option<NodeAddress>,
 }
 
 impl<'a> Replica<'a> {
     /// Reads a line; `None` for masters and dead nodes.
-    fn read(line: &'a str, asked: &Node) -> Option<Self> {
+    fn read(line: &'a str, asked: &NodeAddress) -> Option<Self> {
         let mut words = line.split(' ');
         let (id, location, flags, master) = (words.next()?, words.next()?, words.next()?, words.next()?);
         let mut flags = flags.split(',');
@@ -135,14 +123,9 @@ impl<'a> Replica<'a> {
         let (address, behind) = location.split_once('@').unwrap_or((location, ""));
         let named = behind.split(',').nth(1).filter(|name| !name.is_empty());
         let port = address.rsplit_once(':')?.1.parse().ok()?;
-        let name = named.map(|name| Node::new(name.to_owned(), port));
-        Some(Self { id, master, address: Node::of_redirect(address, asked)?, name })
+        let name = named.map(|name| NodeAddress::new(name.to_owned(), port));
+        Some(Self { id, master, address: NodeAddress::of_redirect(address, asked)?, name })
     }
-}
-
-fn id_of(told: &Value) -> Option<String> {
-    let Value::Array(parts) = told else { return None };
-    redis::from_redis_value_ref(parts.get(2)?).ok()
 }
 
 #[cfg(test)]
@@ -161,7 +144,7 @@ mod tests {
     fn said(host: &str, replicas: &[Value], nodes: &str) -> Option<Vec<String>> {
         let range = [&[Value::Int(0), Value::Int(9), node(host, "m")], replicas].concat();
         let answer = Value::Array(vec![Value::Array(range)]);
-        let told = told(answer, nodes, &Node::new("asked".to_owned(), 1))?;
+        let told = told(answer, nodes, &NodeAddress::new("asked".to_owned(), 1))?;
         Some(told[0].nodes.iter().map(|(_, node)| node.to_string()).collect())
     }
 

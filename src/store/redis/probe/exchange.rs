@@ -3,22 +3,24 @@
 use std::time::Duration;
 
 use redis::{Client, ErrorKind, FromRedisValue, Pipeline, RedisError, Value, aio::MultiplexedConnection};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use crate::{
-    core::rough,
-    store::{
-        StoreError,
-        redis::{
-            net::{dial::dial, errors, opening::opened, options::RedisOptions, words},
-            probe::Answer,
+use crate::store::{
+    StoreError,
+    redis::{
+        net::{
+            errors,
+            opening::{dial, opened, within},
+            options::RedisOptions,
+            words,
         },
+        probe::snapshot::ServerAnswer,
     },
 };
 
 /// The settings for asking servers.
 #[derive(Clone, Copy)]
-pub(super) struct Asking<'a> {
+pub(super) struct Probing<'a> {
     pub(super) options: &'a RedisOptions,
     pub(super) began: Instant,
     /// True if the server is a node of a cluster.
@@ -31,51 +33,49 @@ pub(super) struct Asking<'a> {
 pub(super) struct Exchange {
     client: Client,
     connection: MultiplexedConnection,
-    within: Duration,
+    response_timeout: Duration,
 }
 
-impl Asking<'_> {
+impl Probing<'_> {
     pub(super) async fn open(&self, client: &Client) -> Result<Exchange, StoreError> {
-        let &RedisOptions { connect_timeout: within, response_timeout, .. } = self.options;
-        match timeout(within, opened(client, dial(client))).await {
-            Ok(Ok(connection)) => {
-                Ok(Exchange { client: client.clone(), connection, within: response_timeout })
-            }
-            Ok(Err(told @ StoreError::Misconfigured { .. })) => Err(errors::at("it", told)),
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(StoreError::unavailable(format!("no connection within {}", rough(within)))),
-        }
+        let &RedisOptions { connect_timeout, response_timeout, .. } = self.options;
+        let opening = within(connect_timeout, || "no connection".to_owned(), opened(client, dial(client)));
+        let connection = opening.await.map_err(|error| match error {
+            told @ StoreError::Misconfigured { .. } => errors::at("it", told),
+            error => error,
+        })?;
+        Ok(Exchange { client: client.clone(), connection, response_timeout })
     }
 }
 
 impl Exchange {
     /// Sends some questions at once, and returns the answer to each: a refusal is an answer too.
     pub(super) async fn send(&mut self, mut questions: Pipeline) -> Result<Vec<Value>, StoreError> {
-        let within = self.within;
         questions.ignore_errors();
-        match timeout(within, questions.query_async(&mut self.connection)).await {
-            Ok(Ok(Value::Array(answers))) => match answers.first() {
-                // A user who has to give a password first is told nothing else.
-                Some(Value::ServerError(error)) if error.code() == "NOAUTH" => {
-                    Err(errors::before_sending(error.clone().into()))
-                }
-                _ => Ok(answers),
-            },
-            Ok(Ok(_)) => Err(StoreError::unavailable("the answers make no sense")),
-            // The client library may not have noticed before that the server refuses connections.
-            Ok(Err(error)) => Err(errors::before_sending(words::or_refusal(error, &self.client).await)),
-            Err(_) => Err(StoreError::unavailable(format!("no answer within {}", rough(within)))),
-        }
+        let sent = async {
+            match questions.query_async(&mut self.connection).await {
+                Ok(Value::Array(answers)) => match answers.first() {
+                    // A user who has to give a password first is told nothing else.
+                    Some(Value::ServerError(error)) if error.code() == "NOAUTH" => {
+                        Err(errors::before_sending(error.clone().into()))
+                    }
+                    _ => Ok(answers),
+                },
+                Ok(_) => Err(StoreError::unavailable("the answers make no sense")),
+                // The client library may not have noticed before that the server refuses connections.
+                Err(error) => Err(errors::before_sending(words::or_refusal(error, &self.client).await)),
+            }
+        };
+        within(self.response_timeout, || "no answer".to_owned(), sent).await
     }
 }
 
-/// Returns the next of these answers.
 pub(super) fn next(answers: &mut impl Iterator<Item = Value>) -> Value {
     answers.next().unwrap_or(Value::Nil)
 }
 
 /// Decodes an answer, unless the server refused.
-pub(super) fn read<T: FromRedisValue>(answer: Value) -> Answer<T> {
+pub(super) fn read<T: FromRedisValue>(answer: Value) -> ServerAnswer<T> {
     let decoded = answer.extract_error().and_then(|answer| Ok(redis::from_redis_value(answer)?));
     decoded.map_err(|error| words(&error))
 }
@@ -89,7 +89,6 @@ pub(super) fn missing(error: RedisError) -> StoreError {
     }
 }
 
-/// Returns the words of the server in an error.
 fn words(error: &RedisError) -> String {
     match (error.kind(), error.code(), error.detail()) {
         (ErrorKind::Server(_) | ErrorKind::Extension, Some(code), Some(detail)) => format!("{code} {detail}"),

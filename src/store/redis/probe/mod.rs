@@ -12,42 +12,36 @@ mod snapshot;
 
 use tokio::time::Instant;
 
-use self::exchange::Asking;
+pub use self::rights::prefix;
+use self::exchange::Probing;
 pub use self::snapshot::{
-    Answer, ClusterSnapshot, Directory, Lack, Opinion, Purpose, Range, Reading, SentinelSnapshot, Server,
+    ServerAnswer, ClusterSnapshot, Directory, MissingRight, SentinelOpinion, Purpose, Range, Reading, SentinelSnapshot, ProbedServer,
     ServerInfo, Snapshot,
 };
-pub use crate::store::redis::{net::cluster::slot::SLOTS, wire::encoder::slot};
+pub use crate::store::redis::{net::cluster::slot::SLOTS, wire::keys::slot};
 use crate::{
     core::InvalidValue,
     store::redis::net::{
-        dial::address,
+        opening::address,
         options::RedisOptions,
-        urls::{self, Named},
+        urls::{self, NamedServers},
     },
 };
 
 /// Probes all servers that this URL leads to. Points in time are counted from `began`.
 pub async fn run(url: &str, options: &RedisOptions, began: Instant) -> Result<Snapshot, InvalidValue> {
-    let asking = Asking { options, began, cluster: false, sentinel: false };
+    let asking = Probing { options, began, cluster: false, sentinel: false };
     Ok(match urls::named(url, options)? {
-        Named::One(client) => {
+        NamedServers::One(client) => {
             let info = asking.ask(&client).await;
-            let server = Server { address: address(&client), is_replica: false, info };
+            let server = ProbedServer { address: address(&client), is_replica: false, info };
             Snapshot { servers: vec![server], directory: Directory::None }
         }
-        Named::Sentinel { sentinels, service, nodes } => {
-            sentinel::run(Asking { sentinel: true, ..asking }, sentinels, &service, &nodes).await
+        NamedServers::Sentinel { sentinels, service, nodes } => {
+            sentinel::run(Probing { sentinel: true, ..asking }, sentinels, &service, &nodes).await
         }
-        Named::Cluster { seeds, nodes } => {
-            cluster::run(Asking { cluster: true, ..asking }, seeds, &nodes).await
+        NamedServers::Cluster { seeds, nodes } => {
+            cluster::run(Probing { cluster: true, ..asking }, seeds, &nodes).await
         }
     })
-}
-
-/// Returns a prefix for the probe alone, below the usual one. No application uses it, and a user who has the rights to
-/// the keys and channels of `prefix` has them to this one too.
-pub fn prefix(prefix: &str) -> String {
-    let before = if prefix.is_empty() { "leasehold" } else { prefix };
-    format!("{before}:inbox:doctor")
 }

@@ -13,8 +13,8 @@ use crate::{
         redis::{
             net::options::Layout,
             probe::{
-                Lack, Purpose,
-                exchange::{Asking, Exchange},
+                exchange::{Exchange, Probing},
+                snapshot::{MissingRight, Purpose},
             },
         },
     },
@@ -70,94 +70,68 @@ const SLOTS: Try = (Locks, "CLUSTER SLOTS");
 /// A try of `ASKING`. It is about the command after it, so it comes last.
 const ASKING: Try = (Locks, "ASKING");
 
+/// Returns a prefix for the probe alone, below the usual one. No application uses it, and a user who has the rights to
+/// the keys and channels of `prefix` has them to this one too.
+pub fn prefix(prefix: &str) -> String {
+    let before = if prefix.is_empty() { "leasehold" } else { prefix };
+    format!("{before}:inbox:doctor")
+}
+
 /// Tries everything that is needed, under a name that nobody uses.
-pub(super) async fn lacks(asking: &Asking<'_>, exchange: &mut Exchange) -> Result<Vec<Lack>, StoreError> {
-    let full = asking.options.layout == Layout::Full;
+pub(super) async fn lacks(
+    asking: &Probing<'_>,
+    exchange: &mut Exchange,
+) -> Result<Vec<MissingRight>, StoreError> {
+    let options = asking.options;
     let wanted: [(bool, &[Try]); 6] = [
         (true, BOTH),
-        (full, FULL),
-        (asking.options.replicas_ack > 0, &[WAIT]),
+        (options.layout == Layout::Full, FULL),
+        (options.replicas_ack > 0, &[WAIT]),
         (asking.sentinel, &[ROLE]),
         (true, &[LIST]),
         (asking.cluster, &[SLOTS, ASKING]),
     ];
     let tries = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted).flat_map(|(_, tries)| tries);
-    let mut trying = Trying::new(asking);
-    trying.each(exchange, tries.copied()).await?;
-    Ok(trying.lacks)
+    let (of_its_own, name) = (prefix(&options.prefix), SystemRandom.token().to_hex());
+    let (key, channel) = (format!("{of_its_own}:{{{name}}}"), format!("{of_its_own}:inbox:{name}"));
+    let mut pipeline = redis::pipe();
+    for (_, command) in tries.clone() {
+        let words = command.split(' ').map(|word| match word {
+            "KEY" => &key,
+            "CHANNEL" => &channel,
+            "EMPTY" => "",
+            word => word,
+        });
+        let mut command = redis::Cmd::new();
+        command.arg(words.collect::<Vec<_>>());
+        pipeline.add_command(command);
+    }
+    let answers = exchange.send(pipeline).await?;
+    let mut lacks = Vec::new();
+    for ((purpose, command), answer) in tries.zip(answers) {
+        let lack = lack(&options.prefix, *purpose, command, &answer);
+        lacks.extend(lack.filter(|lack| !lacks.contains(lack)));
+    }
+    Ok(lacks)
 }
 
-struct Trying {
-    key: String,
-    channel: String,
-    /// The pattern of keys that a rule would have to allow.
-    keys: String,
-    channels: String,
-    /// True if it is known which keys the user should have.
-    own_keys: bool,
-    lacks: Vec<Lack>,
-}
-
-impl Trying {
-    fn new(asking: &Asking<'_>) -> Self {
-        let prefix = &asking.options.prefix;
-        let (of_its_own, name) = (super::prefix(prefix), SystemRandom.token().to_hex());
-        Self {
-            key: format!("{of_its_own}:{{{name}}}"),
-            channel: format!("{of_its_own}:inbox:{name}"),
-            keys: format!("~{prefix}:*"),
-            channels: format!("&{prefix}:inbox:*"),
-            own_keys: !prefix.is_empty(),
-            lacks: Vec::new(),
-        }
-    }
-
-    async fn each(
-        &mut self,
-        exchange: &mut Exchange,
-        tries: impl Iterator<Item = Try>,
-    ) -> Result<(), StoreError> {
-        let tries: Vec<Try> = tries.collect();
-        let mut pipeline = redis::pipe();
-        for (_, command) in &tries {
-            let mut words = command.split(' ');
-            pipeline.cmd(words.next().unwrap_or_default());
-            for word in words {
-                pipeline.arg(match word {
-                    "KEY" => &self.key,
-                    "CHANNEL" => &self.channel,
-                    "EMPTY" => "",
-                    word => word,
-                });
-            }
-        }
-        let answers = exchange.send(pipeline).await?;
-        for ((purpose, command), answer) in tries.into_iter().zip(answers) {
-            if let Some(lack) = self.lack(purpose, command, &answer).filter(|it| !self.lacks.contains(it)) {
-                self.lacks.push(lack);
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the missing right that an answer shows, if any.
-    fn lack(&self, purpose: Purpose, command: &str, answer: &Value) -> Option<Lack> {
-        let Value::ServerError(error) = answer else { return None };
-        let said = error.details().unwrap_or_default();
-        let unknown = said.starts_with("unknown command") || said.starts_with("unknown subcommand");
-        let right = match error.code() {
-            // These words stand behind the name of the user, which may itself contain such a word.
-            "NOPERM" if said.contains("permissions to run") => right(command),
-            "NOPERM" if said.contains("channel") => self.channels.clone(),
-            "NOPERM" if said.contains("key") && !self.own_keys => return None,
-            "NOPERM" if said.contains("key") => self.keys.clone(),
-            _ if unknown || error.code() == "NOPERM" => right(command),
-            _ => return None,
-        };
+/// Returns the missing right that an answer shows, if any.
+fn lack(prefix: &str, purpose: Purpose, command: &str, answer: &Value) -> Option<MissingRight> {
+    let Value::ServerError(error) = answer else { return None };
+    let said = error.details().unwrap_or_default();
+    let unknown = said.starts_with("unknown command") || said.starts_with("unknown subcommand");
+    // These words stand behind the name of the user, which may itself contain such a word.
+    let (right, purpose) = match error.code() {
+        "NOPERM" if said.contains("permissions to run") => (right(command), purpose),
+        "NOPERM" if said.contains("channel") => (format!("&{prefix}:inbox:*"), purpose),
+        // It is not known which keys the user should have.
+        "NOPERM" if said.contains("key") && prefix.is_empty() => return None,
         // Keys are needed for everything, whichever command found that out.
-        let purpose = if right == self.keys { Locks } else { purpose };
-        Some(Lack { right, unknown, purpose })
-    }
+        "NOPERM" if said.contains("key") => (format!("~{prefix}:*"), Locks),
+        _ if unknown || error.code() == "NOPERM" => (right(command), purpose),
+        _ => return None,
+    };
+    Some(MissingRight { right, unknown, purpose })
 }
 
 /// Returns the right to a command, as a rule names it.

@@ -9,27 +9,27 @@ use crate::store::{
     StoreError,
     redis::{
         net::{
-            dial::address,
-            info::{self, Table},
+            address::{NodeAddress, Nodes},
+            info::{self, InfoTable},
+            opening::address,
             sentinel,
-            urls::{Node, Nodes},
         },
         probe::{
-            Directory, Opinion, SentinelSnapshot, Snapshot,
-            exchange::{Asking, missing, next, read},
+            exchange::{Probing, missing, next, read},
+            snapshot::{Directory, SentinelOpinion, SentinelSnapshot, Snapshot},
         },
     },
 };
 
 /// The statement of one sentinel, with the addresses as they are connected to.
-struct Told {
-    opinion: Opinion,
-    master: Node,
-    replicas: Vec<Node>,
+struct ToldService {
+    opinion: SentinelOpinion,
+    master: NodeAddress,
+    replicas: Vec<NodeAddress>,
 }
 
 pub(super) async fn run(
-    asking: Asking<'_>,
+    asking: Probing<'_>,
     sentinels: Vec<Client>,
     service: &str,
     nodes: &Nodes,
@@ -49,7 +49,11 @@ pub(super) async fn run(
     Snapshot { servers, directory: Directory::Sentinels(snapshots.collect()) }
 }
 
-async fn tell(asking: Asking<'_>, sentinel: &Client, service: &str) -> Result<Option<Told>, StoreError> {
+async fn tell(
+    asking: Probing<'_>,
+    sentinel: &Client,
+    service: &str,
+) -> Result<Option<ToldService>, StoreError> {
     let mut exchange = asking.open(sentinel).await?;
     let mut questions = sentinel::questions(service);
     for question in ["REPLICAS", "CKQUORUM"] {
@@ -58,10 +62,10 @@ async fn tell(asking: Asking<'_>, sentinel: &Client, service: &str) -> Result<Op
     let mut answers = exchange.send(questions).await?.into_iter();
     let told = sentinel::read(next(&mut answers), next(&mut answers)).map_err(missing)?;
     let Some((told, table)) = told else { return Ok(None) };
-    let number = |table: &Table, name| info::number(table, name).unwrap_or(0);
-    let replicas = read::<Vec<Table>>(next(&mut answers));
+    let number = |table: &InfoTable, name| info::number(table, name).unwrap_or(0);
+    let replicas = read::<Vec<InfoTable>>(next(&mut answers));
     let could_fail_over = read::<String>(next(&mut answers)).map(drop);
-    let opinion = Opinion {
+    let opinion = SentinelOpinion {
         master: told.term.master.to_string(),
         epoch: told.term.epoch,
         others: told.others,
@@ -70,8 +74,9 @@ async fn tell(asking: Asking<'_>, sentinel: &Client, service: &str) -> Result<Op
         down_after: Duration::from_millis(number(&table, "down-after-milliseconds")),
         could_fail_over,
     };
-    let replica =
-        |table: &Table| Some(Node::new(table.get("ip")?.clone(), u16::try_from(number(table, "port")).ok()?));
+    let replica = |table: &InfoTable| {
+        Some(NodeAddress::new(table.get("ip")?.clone(), u16::try_from(number(table, "port")).ok()?))
+    };
     let replicas = replicas.unwrap_or_default().iter().filter_map(replica).collect();
-    Ok(Some(Told { opinion, master: told.term.master, replicas }))
+    Ok(Some(ToldService { opinion, master: told.term.master, replicas }))
 }

@@ -6,18 +6,18 @@ use crate::{
     core::Recovered,
     store::{
         StoreError,
-        redis::net::info::{self, Table},
+        redis::net::info::{self, InfoTable},
     },
 };
 
 /// An answer, or the reason why the server did not give it.
-pub type Answer<T> = Result<T, String>;
+pub type ServerAnswer<T> = Result<T, String>;
 
 /// The snapshot of a deployment.
 #[derive(Debug)]
 pub struct Snapshot {
     /// The servers; the master before its replicas if sentinels name it.
-    pub servers: Vec<Server>,
+    pub servers: Vec<ProbedServer>,
     /// The source that named them.
     pub directory: Directory,
 }
@@ -35,7 +35,7 @@ pub enum Directory {
 
 /// One server that holds keys.
 #[derive(Debug)]
-pub struct Server {
+pub struct ProbedServer {
     /// The address, without user and password.
     pub address: String,
     /// True if it is known as a replica, and not asked for locks now.
@@ -50,17 +50,17 @@ pub struct ServerInfo {
     /// The shortest of a few round trips.
     pub round_trip: Duration,
     /// Its clock.
-    pub clock: Answer<Reading>,
+    pub clock: ServerAnswer<Reading>,
     /// `INFO`.
-    pub info: Answer<Table>,
+    pub info: ServerAnswer<InfoTable>,
     /// The settings that matter for locks, of `CONFIG GET`.
-    pub config: Answer<Table>,
+    pub config: ServerAnswer<InfoTable>,
     /// `CLUSTER INFO` of a node of a cluster, else nothing.
-    pub cluster: Answer<Table>,
+    pub cluster: ServerAnswer<InfoTable>,
     /// The record of its recovery as a node of a quorum, if it has one.
-    pub recovered: Answer<Option<Recovered>>,
+    pub recovered: ServerAnswer<Option<Recovered>>,
     /// The rights that the user needs and does not have.
-    pub lacks: Vec<Lack>,
+    pub lacks: Vec<MissingRight>,
 }
 
 /// One reading of the clock of a server.
@@ -74,7 +74,7 @@ pub struct Reading {
 
 /// A right that the user does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lack {
+pub struct MissingRight {
     /// The right as in an ACL rule: `+zadd`, `~leasehold:*`, `&leasehold:inbox:*`.
     pub right: String,
     /// True if the server has no such command at all, for anybody.
@@ -102,12 +102,12 @@ pub struct SentinelSnapshot {
     /// The address, without user and password.
     pub address: String,
     /// Its opinion of the service; `None` if it does not know the service.
-    pub said: Result<Option<Opinion>, StoreError>,
+    pub said: Result<Option<SentinelOpinion>, StoreError>,
 }
 
 /// A sentinel's opinion of a service.
 #[derive(Clone, Debug)]
-pub struct Opinion {
+pub struct SentinelOpinion {
     /// The address of the master.
     pub master: String,
     /// The epoch of the latest failover. Of two opinions the one of the later failover counts.
@@ -117,11 +117,11 @@ pub struct Opinion {
     /// The number of replicas that it knows.
     pub replicas: u64,
     /// `Ok` if it told where the replicas are; else its words.
-    pub listed: Answer<()>,
+    pub listed: ServerAnswer<()>,
     /// The time without an answer after which it takes the master for dead.
     pub down_after: Duration,
     /// `Ok` if enough sentinels could agree on a failover now; else its words.
-    pub could_fail_over: Answer<()>,
+    pub could_fail_over: ServerAnswer<()>,
 }
 
 /// The slots of a cluster, as the cluster tells them.

@@ -5,39 +5,16 @@ use std::{sync::Arc, time::Duration};
 use redis::Value;
 
 use crate::{
-    core::{Fence, Mode},
+    core::{Fence, Incarnation, Mode, Recovered, Report},
     store::{
-        Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState, Refusal,
-        Released, Renewed, StoreError,
+        Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState,
+        HoldersNotified, Refusal, Register, RegisterVerdict, Released, Renewed, StoreError,
         redis::wire::{
             fields::{Fields, NO_RECORD, NO_TOKEN, foreign, senseless},
-            record,
+            record::{self, HolderRecord},
         },
     },
 };
-
-/// Decodes the answer to a batch into the answers to its requests, in their order. `None` stands for a request that was
-/// certainly not served, and is to be sent once more.
-pub(crate) fn each<T>(
-    answered: Result<Value, StoreError>,
-    requests: usize,
-    read: impl Fn(usize, Value) -> Result<T, StoreError>,
-) -> Vec<Option<Result<T, StoreError>>> {
-    let all = |error: StoreError| (0..requests).map(|_| Some(Err(error.clone()))).collect();
-    let read = |(number, value)| (!is_later(&value)).then(|| read(number, value));
-    match answered {
-        Ok(Value::Array(values)) if values.len() == 1 + requests => {
-            values.into_iter().skip(1).enumerate().map(read).collect()
-        }
-        Ok(_) => all(senseless("not one for each request")),
-        Err(error) => all(error),
-    }
-}
-
-/// Returns true if a script has left this request for later, because it has served as many as one call serves.
-fn is_later(answer: &Value) -> bool {
-    matches!(answer, Value::BulkString(word) if word == b"later")
-}
 
 pub(crate) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreError> {
     if let Value::Int(fence) = answer {
@@ -106,7 +83,6 @@ pub(crate) fn released(answer: Value) -> Result<Released, StoreError> {
     }
 }
 
-/// Reads the answer to a waiter that gives way.
 pub(crate) fn gave_way(answer: Value) -> Result<(), StoreError> {
     released(parts(answer)?.value("that it gave way")?).map(drop)
 }
@@ -131,6 +107,69 @@ pub(crate) fn opened(answer: Value) -> Result<u64, StoreError> {
     only_if(answer, "opened")?.number()
 }
 
+pub(crate) fn notified(answer: Value) -> Result<HoldersNotified, StoreError> {
+    let mut rest = only_if(answer, "notified")?;
+    let mut read = || {
+        let complete = rest.number()? == 1;
+        let mut holders = Vec::new();
+        while !rest.is_empty() {
+            holders.push(rest.text()?.parse().map_err(|_| foreign(NO_TOKEN))?);
+        }
+        Ok(HoldersNotified { holders, complete })
+    };
+    read().map_err(StoreError::perhaps_executed)
+}
+
+/// Decodes the answer to a call for a register. If it was `repeated`, its first try may have written.
+pub(crate) fn registered(value: Value, repeated: bool) -> Result<Register, StoreError> {
+    let mut rest = only_if(value, "register")?;
+    let verdict = match rest.text()?.as_str() {
+        "read" => RegisterVerdict::Read,
+        "written" => RegisterVerdict::Written,
+        "changed" => RegisterVerdict::Changed,
+        "early" => RegisterVerdict::Early,
+        _ => return Err(senseless("an unknown verdict")),
+    };
+    let now = Duration::from_micros(rest.number()?);
+    let certain = !repeated && verdict != RegisterVerdict::Written;
+    let mut content = || {
+        let (revision, value) = (rest.text()?, rest.text()?);
+        let revision = (!revision.is_empty()).then(|| revision.parse()).transpose();
+        Ok((revision.map_err(|_| foreign("a revision that is no token"))?, value))
+    };
+    let (revision, value) =
+        content().map_err(|error: StoreError| if certain { error } else { error.perhaps_executed() })?;
+    Ok(Register { verdict, now, revision, value })
+}
+
+/// Decodes the answer to a call that named a first fence: the usual, the server's time in µs, and its record of recovery.
+pub(crate) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovered>), StoreError> {
+    let Value::Array(mut values) = answer else { return Err(senseless("not a list")) };
+    let behind = Value::Array(values.split_off(values.len().saturating_sub(2)));
+    let (micros, written): (u64, Vec<u8>) =
+        redis::from_redis_value(behind).map_err(|_| senseless("the time is missing"))?;
+    Ok((Value::Array(values), Fence::new(micros), recovered(&written)))
+}
+
+/// Decodes the record that a server keeps of its recovery; `None` if it is not ours.
+pub(crate) fn recovered(written: &[u8]) -> Option<Recovered> {
+    let mut words = str::from_utf8(written).ok()?.split(' ');
+    let (incarnation, durable, fence) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
+    let durable = durable == "1";
+    Some(Recovered { incarnation: incarnation.to_owned(), durable, fence: Fence::new(fence) })
+}
+
+/// Decodes the report of this incarnation.
+pub(crate) fn reported(answer: Value, incarnation: Incarnation) -> Result<Report, StoreError> {
+    let mut rest = only_if(answer, "report")?;
+    let (last, clock) = (Fence::new(rest.number()?), Fence::new(rest.number()?));
+    Ok(Report { incarnation, recovered: recovered(&rest.bytes()?), last, clock })
+}
+
+pub(crate) fn taught(answer: Value) -> Result<(), StoreError> {
+    only_if(answer, "taught").map(drop)
+}
+
 /// Decodes the answer to one step of a walk over all keys: a cursor and keys.
 pub(crate) fn scanned(answer: Value) -> Result<(u64, Vec<Vec<u8>>), StoreError> {
     redis::from_redis_value(answer).map_err(|_| senseless("no cursor with keys"))
@@ -142,7 +181,7 @@ pub(crate) fn holder(
     remaining: Duration,
     record: &str,
 ) -> Result<Holder, StoreError> {
-    let record::Record { fence, mode, owner, metadata } =
+    let HolderRecord { fence, mode, owner, metadata } =
         record::read(record).ok_or_else(|| foreign(NO_RECORD))?;
     let token = token.parse().map_err(|_| foreign(NO_TOKEN))?;
     let state = if state == "holding" { HolderState::Holding } else { HolderState::Closed };
@@ -166,7 +205,6 @@ fn granted_without_a_fence() -> StoreError {
     foreign("a fence that is no number").perhaps_executed()
 }
 
-/// Returns the fields that follow the echo in the answer to a call.
 fn parts(answer: Value) -> Result<Fields, StoreError> {
     let mut parts = Fields::new(answer)?;
     parts.value("the echo is missing")?;
@@ -193,10 +231,10 @@ fn no_verdict(answer: Value) -> StoreError {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn list(fields: &[&str]) -> Value {
+    pub(crate) fn list(fields: &[&str]) -> Value {
         Value::Array(fields.iter().map(|field| Value::BulkString((*field).into())).collect())
     }
 
@@ -243,35 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_with_too_few_or_too_many_answers_is_lost_as_a_whole() {
-        let renewals = |answers: &[i64]| {
-            let values = answers.iter().map(|&answer| Value::Int(answer));
-            let told = each(Ok(call(values)), 2, |_, answer| renewed(answer));
-            told.into_iter().map(Option::unwrap).collect::<Vec<_>>()
-        };
-        for answers in [&[][..], &[1], &[1, 1, 1]] {
-            let told = renewals(answers);
-            assert_eq!(told.len(), 2);
-            assert!(told.iter().all(|told| told.as_ref().is_err_and(|error| error.kind() == "reply_lost")));
+    fn a_record_of_recovery_that_cannot_be_read_is_not_ours_and_hides_no_answer() {
+        for written in [&b"\xff\xfe"[..], b"hello", b"run 1 99999999999999999999", b""] {
+            let answer = [Value::BulkString(b"7".into()), Value::Int(5), Value::BulkString(written.into())];
+            let (rest, clock, recovered) = with_clock(Value::Array(answer.into())).unwrap();
+            assert_eq!((clock, recovered), (Fence::new(5), None), "{written:?}");
+            assert!(matches!(rest, Value::Array(rest) if rest.len() == 1), "{written:?}");
         }
-        let told: Vec<_> = renewals(&[1, 0]).into_iter().map(Result::unwrap).collect();
-        assert_eq!(told, [Renewed::Extended, Renewed::NotHeld]);
-    }
-
-    #[test]
-    fn an_error_of_one_request_is_an_answer_to_it_alone() {
-        let answers = [Value::Int(7), list(&["error", "WRONGTYPE of another kind"]), Value::Int(8)];
-        let told = each(Ok(call(answers)), 3, |_, answer| acquired(answer, Mode::Exclusive));
-        assert!(
-            matches!(told[..], [Some(Ok(_)), Some(Err(StoreError::Corrupt { .. })), Some(Ok(_))]),
-            "{told:?}"
-        );
-    }
-
-    #[test]
-    fn what_was_left_for_later_has_no_answer_yet() {
-        let answers = [Value::Int(7), Value::BulkString("later".into())];
-        let told = each(Ok(call(answers)), 2, |_, answer| acquired(answer, Mode::Exclusive));
-        assert!(matches!(told[..], [Some(Ok(_)), None]), "{told:?}");
     }
 }

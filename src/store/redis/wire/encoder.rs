@@ -5,58 +5,46 @@ use std::{sync::Arc, time::Duration};
 use redis::Script;
 
 use crate::{
-    core::{Fence, Mode, ResourceName},
+    core::{Fence, Mode, ResourceName, Token},
     store::{
-        Acquisition, Hold, QueueTicket, Recovered, TOLD_AT_MOST, ToHolders,
+        Acquisition, Hold, QueueTicket, REGISTER_KEPT_FOR, Recovered, RegisterWrite, TOLD_AT_MOST, ToHolders,
         redis::{
-            net::{notices, options::Layout},
+            net::{call::Call, notices, options::Layout},
             wire::{
-                keys, plain,
+                keys,
                 record::{self, MetadataCache, millis, positive_millis},
-                script_call::ScriptCall,
                 scripts,
             },
         },
     },
 };
 
-/// The counter of fences.
-enum Counter {
-    /// One counter for all resources, whose key begins like this.
-    Server(String),
-    /// One counter for each slot.
-    Slot,
-}
-
 /// The value in place of a retention time for a counter that has no end.
 const FOR_EVER: u64 = 0;
+
+/// The interval in which reads write the end of a register anew.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The encoder of calls.
 pub(crate) struct Encoder {
     layout: Layout,
     prefix: String,
-    /// The beginning of the key of the fence counter; on a cluster each slot has one.
-    fence: Counter,
+    /// The beginning of the key of the fence counter; `None` on a cluster, where each slot has one.
+    fence: Option<String>,
     fence_retention: u64,
 }
 
 impl Encoder {
-    pub(crate) fn new(layout: Layout, prefix: String, fence_retention: Duration) -> Self {
-        let fence = Counter::Server(keys::fence(&prefix, None));
+    /// Creates an encoder for one server, or for a cluster. All keys of a call are in one slot there, so all its resources
+    /// must be too.
+    pub(crate) fn new(layout: Layout, prefix: String, fence_retention: Duration, cluster: bool) -> Self {
+        let fence = (!cluster).then(|| keys::fence(&prefix, None));
         Self { layout, fence, prefix, fence_retention: millis(fence_retention) }
-    }
-
-    /// Returns the same encoder for a cluster. All keys of a call are in one slot there, so all its resources must be too.
-    pub(crate) fn on_slots(self) -> Self {
-        Self { fence: Counter::Slot, ..self }
     }
 
     /// Returns the slot of a resource, on a cluster.
     pub(crate) fn slot(&self, resource: &ResourceName) -> Option<u16> {
-        match self.fence {
-            Counter::Server(_) => None,
-            Counter::Slot => Some(slot(self.layout, &self.prefix, resource)),
-        }
+        self.fence.is_none().then(|| keys::slot(self.layout, &self.prefix, resource))
     }
 
     pub(crate) const fn layout(&self) -> Layout {
@@ -67,43 +55,31 @@ impl Encoder {
         &self.prefix
     }
 
-    pub(crate) fn acquire(&self, asked: &[Arc<Acquisition>]) -> ScriptCall {
-        self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked, None)
-    }
-
-    /// Encodes acquisitions of which the first has at least this fence, in the full layout. The counter has no end: the
-    /// clocks of a quorum's nodes may be further apart than a retention time, and it is only one key a server.
-    pub(crate) fn acquire_from(&self, asked: &[Arc<Acquisition>], first: Fence) -> ScriptCall {
-        self.acquiring(&scripts::ACQUIRE, asked, Some(first))
-    }
-
-    pub(crate) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> ScriptCall {
-        self.acquiring(&scripts::ACQUIRE_ALL, asked, None)
-    }
-
-    fn acquiring(
-        &self,
-        script: &'static Script,
-        asked: &[Arc<Acquisition>],
-        first: Option<Fence>,
-    ) -> ScriptCall {
-        let mut call = self.granting(script, asked.iter().map(|asked| &asked.hold.resource));
-        let mut metadata = MetadataCache::default();
-        let mut before = None;
-        for asked in asked {
-            self.acquisition(&mut call, asked, before, &mut metadata);
-            before = Some(&**asked);
-        }
+    /// Encodes acquisitions. With a `first`, the first has at least this fence, in the full layout. Then the counter has no
+    /// end: the clocks of a quorum's nodes may be further apart than a retention time, and it is only one key a server.
+    pub(crate) fn acquire(&self, asked: &[&Arc<Acquisition>], first: Option<Fence>) -> Call {
+        let call = self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked);
         match first {
-            Some(first) => {
-                call.arg(first.get()).arg(FOR_EVER);
-                call
-            }
+            Some(first) => call.with(first.get()).with(FOR_EVER),
             None => self.granted(call),
         }
     }
 
-    pub(crate) fn renew(&self, renewals: &[(&Hold, Duration)]) -> ScriptCall {
+    pub(crate) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {
+        self.granted(self.acquiring(&scripts::ACQUIRE_ALL, &asked.iter().collect::<Vec<_>>()))
+    }
+
+    fn acquiring(&self, script: &'static Script, asked: &[&Arc<Acquisition>]) -> Call {
+        let mut call = self.call(script, asked.iter().map(|asked| &asked.hold.resource), true);
+        let (mut metadata, mut before) = (MetadataCache::default(), None);
+        for &asked in asked {
+            self.acquisition(&mut call, asked, before, &mut metadata);
+            before = Some(&**asked);
+        }
+        call
+    }
+
+    pub(crate) fn renew(&self, renewals: &[&(&Hold, Duration)]) -> Call {
         let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
         let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
         for (hold, ttl) in renewals {
@@ -112,81 +88,80 @@ impl Encoder {
         call
     }
 
-    pub(crate) fn release(&self, releases: &[(&Hold, Duration)]) -> ScriptCall {
+    pub(crate) fn release(&self, releases: &[&(&Hold, Duration)]) -> Call {
         let script = self.either(&scripts::RELEASE, &scripts::PLAIN_RELEASE);
-        let mut call = self.granting(script, releases.iter().map(|(hold, _)| &hold.resource));
+        let mut call = self.call(script, releases.iter().map(|(hold, _)| &hold.resource), true);
         for (hold, cooldown) in releases {
             if self.is_plain() {
-                call.token(hold.token, "").arg(millis(*cooldown));
-                continue;
+                call.token(hold.token, "");
+            } else {
+                let behind = if cooldown.is_zero() { "-" } else { "~" };
+                call.token(hold.token, behind).owner(hold.owner.as_ref());
             }
-            let behind = if cooldown.is_zero() { "-" } else { "~" };
-            call.token(hold.token, behind).owner(hold.owner.as_ref()).arg(millis(*cooldown));
+            call.arg(millis(*cooldown));
         }
         self.granted(call)
     }
 
-    pub(crate) fn raise(&self, raises: &[(&Hold, Fence)]) -> ScriptCall {
-        let mut call = self.granting(&scripts::RAISE, raises.iter().map(|(hold, _)| &hold.resource));
+    pub(crate) fn raise(&self, raises: &[&(&Hold, Fence)]) -> Call {
+        let mut call = self.call(&scripts::RAISE, raises.iter().map(|(hold, _)| &hold.resource), true);
         for (hold, fence) in raises {
             call.token(hold.token, "").arg(fence.get());
         }
-        call.arg(FOR_EVER);
-        call
+        call.with(FOR_EVER)
     }
 
     /// Encodes the question for a report, in the full layout and on one server.
-    pub(crate) fn report(&self) -> ScriptCall {
+    pub(crate) fn report(&self) -> Call {
         self.call(&scripts::REPORT, [], true)
     }
 
     /// Encodes a lesson, in the full layout and on one server.
-    pub(crate) fn teach(&self, lesson: &Recovered) -> ScriptCall {
+    pub(crate) fn teach(&self, lesson: &Recovered) -> Call {
         let Recovered { incarnation, durable, fence } = lesson;
         let mut call = self.call(&scripts::TEACH, [], true);
         call.arg(fence.get()).arg(incarnation).arg(u8::from(*durable));
         call
     }
 
-    pub(crate) fn give_way(&self, asked: &Acquisition) -> ScriptCall {
-        let mut call = self.granting(&scripts::GIVE_WAY, [&asked.hold.resource]);
+    pub(crate) fn give_way(&self, asked: &Acquisition) -> Call {
+        let mut call = self.call(&scripts::GIVE_WAY, [&asked.hold.resource], true);
         self.acquisition(&mut call, asked, None, &mut MetadataCache::default());
-        call.arg(FOR_EVER);
-        call
+        call.with(FOR_EVER)
     }
 
-    pub(crate) fn hand_off(&self, from: &Hold, to: &Acquisition, overtake: bool) -> ScriptCall {
-        let mut call = self.granting(&scripts::HAND_OFF, [&from.resource]);
+    pub(crate) fn hand_off(&self, from: &Hold, to: &Acquisition, overtake: bool) -> Call {
+        let mut call = self.call(&scripts::HAND_OFF, [&from.resource], true);
         self.acquisition(&mut call, to, None, &mut MetadataCache::default());
         call.token(from.token, "").owner(from.owner.as_ref()).arg(u8::from(overtake));
         self.granted(call)
     }
 
-    pub(crate) fn is_held(&self, hold: &Hold) -> ScriptCall {
+    pub(crate) fn is_held(&self, hold: &Hold) -> Call {
         let script = self.either(&scripts::IS_HELD, &scripts::PLAIN_IS_HELD);
         let mut call = self.call(script, [&hold.resource], true);
         call.token(hold.token, "");
         call
     }
 
-    pub(crate) fn inspect(&self, resource: &ResourceName, limit: usize) -> ScriptCall {
+    pub(crate) fn inspect(&self, resource: &ResourceName, limit: usize) -> Call {
         let script = self.either(&scripts::INSPECT, &scripts::PLAIN_INSPECT);
-        let mut call = self.call(script, [resource], true);
-        call.arg(limit.min(TOLD_AT_MOST));
-        call
+        self.call(script, [resource], true).with(limit.min(TOLD_AT_MOST))
     }
 
-    pub(crate) fn force_release(&self, resource: &ResourceName) -> ScriptCall {
+    pub(crate) fn force_release(&self, resource: &ResourceName) -> Call {
         let script = self.either(&scripts::FORCE_RELEASE, &scripts::PLAIN_FORCE_RELEASE);
-        let mut call = self.granting(script, [resource]);
+        let mut call = self.call(script, [resource], true);
         if !self.is_plain() {
             call.arg(keys::channel_of_all(&self.prefix));
         }
+        // A second try could take the resource from somebody who got it after the first.
+        call.once = true;
         self.granted(call)
     }
 
     /// Encodes a notice to holders, in the full layout.
-    pub(crate) fn notify_holders(&self, to: &ToHolders) -> ScriptCall {
+    pub(crate) fn notify_holders(&self, to: &ToHolders) -> Call {
         let (word, behind) = to.notice.as_ref().map(notices::written).unwrap_or_default();
         let mut call = self.call(&scripts::NOTIFY_HOLDERS, [&to.resource], true);
         call.arg(keys::channel_of_all(&self.prefix)).arg(word).arg(behind);
@@ -196,44 +171,61 @@ impl Encoder {
         call
     }
 
+    /// Encodes the question for a register. It has one key, which is the same in every layout, and follows its slot when that
+    /// moves.
+    pub(crate) fn register(&self, name: &ResourceName, write: Option<&RegisterWrite>) -> Call {
+        let slot = self.slot(name).map(|_| keys::slot(Layout::Full, &self.prefix, name));
+        let mut call = Call::of_script(&scripts::REGISTER, slot, 1);
+        call.text(format_args!("{}:r", keys::main(&self.prefix, name)));
+        call.echo();
+        call.arg(millis(REGISTER_KEPT_FOR + DAY));
+        match write {
+            None => call.arg(""),
+            Some(write) => {
+                let expected = write.expected.map_or_else(String::new, Token::to_hex);
+                call.token(write.revision, "").arg(expected);
+                // Not by `millis`, which is for times that are short of the time since 1970.
+                let not_before = u64::try_from(write.not_before.as_millis()).unwrap_or(u64::MAX);
+                call.arg(not_before).arg(&*write.value)
+            }
+        };
+        call
+    }
+
     pub(crate) const fn is_plain(&self) -> bool {
         matches!(self.layout, Layout::Plain)
     }
 
-    /// Returns the script of the layout.
     fn either(&self, full: &'static Script, plain: &'static Script) -> &'static Script {
         if self.is_plain() { plain } else { full }
     }
 
-    /// Begins a call that may grant. It ends with [`granted`](Self::granted).
-    fn granting<'a>(&self, script: &'static Script, resources: impl Resources<'a>) -> ScriptCall {
-        self.call(script, resources, true)
-    }
-
-    fn granted(&self, mut call: ScriptCall) -> ScriptCall {
-        if !self.is_plain() {
-            call.arg(self.fence_retention);
-        }
-        call
+    fn granted(&self, call: Call) -> Call {
+        if self.is_plain() { call } else { call.with(self.fence_retention) }
     }
 
     /// Begins a call with the keys of its resources. A call that needs all of their keys on one server (`whole`) ends
     /// its keys with that of the fence counter, which says so. In the plain layout a resource is a single key.
-    fn call<'a>(&self, script: &'static Script, resources: impl Resources<'a>, whole: bool) -> ScriptCall {
+    fn call<'a>(
+        &self,
+        script: &'static Script,
+        resources: impl IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator>,
+        whole: bool,
+    ) -> Call {
         let whole = whole && !self.is_plain();
         let mut resources = resources.into_iter().peekable();
         let slot = resources.peek().and_then(|resource| self.slot(resource));
-        let mut call = ScriptCall::new(script, slot, resources.len() + usize::from(whole));
+        let mut call = Call::of_script(script, slot, resources.len() + usize::from(whole));
         for resource in resources {
             match self.layout {
                 Layout::Full => call.text(keys::main(&self.prefix, resource)),
-                Layout::Plain => call.arg(plain::key(&self.prefix, resource)),
+                Layout::Plain => call.arg(keys::plain(&self.prefix, resource)),
             };
         }
         if whole {
             match &self.fence {
-                Counter::Server(fence) => call.arg(fence),
-                Counter::Slot => call.arg(keys::fence(&self.prefix, slot)),
+                Some(fence) => call.arg(fence),
+                None => call.arg(keys::fence(&self.prefix, slot)),
             };
         }
         call.echo();
@@ -244,7 +236,7 @@ impl Encoder {
     /// not said again.
     fn acquisition<'a>(
         &self,
-        call: &mut ScriptCall,
+        call: &mut Call,
         asked: &'a Acquisition,
         before: Option<&Acquisition>,
         metadata: &mut MetadataCache<'a>,
@@ -292,25 +284,10 @@ fn differs_in_token(one: &Acquisition, other: &Acquisition) -> bool {
         && Arc::ptr_eq(&one.metadata, &other.metadata)
 }
 
-/// Returns the slot of a cluster in which a resource is kept.
-pub fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16 {
-    match layout {
-        Layout::Full => keys::slot(resource),
-        Layout::Plain => plain::slot(prefix, resource),
-    }
-}
-
-/// The resources of the requests in a call.
-trait Resources<'a>: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator> {}
-
-impl<'a, T: IntoIterator<Item = &'a ResourceName, IntoIter: ExactSizeIterator>> Resources<'a> for T {}
-
 #[cfg(test)]
 mod tests {
-    use redis::Arg;
-
     use super::*;
-    use crate::{core::Token, store::Metadata};
+    use crate::store::Metadata;
 
     fn acquisition(number: u128, ttl: u64, metadata: &Arc<Metadata>) -> Arc<Acquisition> {
         let resource = ResourceName::new(format!("r{number}")).unwrap();
@@ -330,12 +307,9 @@ mod tests {
         let (here, there) = (Arc::default(), Arc::default());
         let asked = [(1, 1, &here), (2, 1, &here), (3, 2, &here), (4, 2, &there), (5, 2, &there)];
         let asked = asked.map(|(number, ttl, metadata)| acquisition(number, ttl, metadata));
-        let call = Encoder::new(Layout::Full, "p".to_owned(), Duration::from_secs(1)).acquire(&asked);
-        let terms = call.command().args_iter().skip(10).map(|arg| match arg {
-            Arg::Simple(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            _ => panic!("a cursor"),
-        });
-        let terms: Vec<_> = terms.collect();
+        let call = Encoder::new(Layout::Full, "p".to_owned(), Duration::from_secs(1), false);
+        let call = call.acquire(&asked.each_ref(), None);
+        let terms: Vec<_> = call.args().skip(10).collect();
         let ttls: Vec<_> = terms.chunks(4).map(|one| one.get(1).map_or("", |ttl| ttl)).collect();
         assert_eq!(ttls, ["1000", "", "2000", "2000", "", ""], "{terms:?}");
         for one in terms.chunks(4).take(5) {

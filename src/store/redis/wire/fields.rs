@@ -20,7 +20,7 @@ pub(super) fn foreign(what: &str) -> StoreError {
     StoreError::corrupt(what)
 }
 
-pub(super) fn senseless(what: &str) -> StoreError {
+pub(crate) fn senseless(what: &str) -> StoreError {
     StoreError::reply_lost(format!("the answer makes no sense: {what}"))
 }
 

@@ -11,7 +11,7 @@ use crate::{
         redis::wire::{
             decode::{holder, only_if},
             fields::{Fields, NO_RECORD, NO_TOKEN, foreign, senseless},
-            record,
+            record::{self, HolderRecord},
         },
     },
 };
@@ -47,7 +47,7 @@ fn time(text: &str) -> Result<Option<u64>, StoreError> {
 
 fn waiter(rest: &mut Fields, since: impl Fn(u64) -> Option<Duration>) -> Result<Waiter, StoreError> {
     let (token, arrival) = (rest.text()?, rest.number()?);
-    let record::Record { mode, owner, metadata, .. } =
+    let HolderRecord { mode, owner, metadata, .. } =
         record::read(&rest.text()?).ok_or_else(|| foreign(NO_RECORD))?;
     let token = token.parse().map_err(|_| foreign(NO_TOKEN))?;
     Ok(Waiter { token, mode, owner, waited: since(arrival), metadata })
@@ -56,11 +56,10 @@ fn waiter(rest: &mut Fields, since: impl Fn(u64) -> Option<Duration>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::Mode;
+    use crate::{core::Mode, store::redis::wire::decode::tests::list};
 
     fn answer(fields: &[&str]) -> Value {
-        let text = |text: &&str| Value::BulkString((*text).into());
-        Value::Array(vec![text(&"echo"), Value::Array(fields.iter().map(text).collect())])
+        Value::Array(vec![Value::Nil, list(fields)])
     }
 
     #[test]

@@ -4,12 +4,26 @@ use std::fmt::{self, Display};
 
 use crate::{
     core::ResourceName,
-    store::{Inbox, redis::net::cluster::slot},
+    store::{
+        Inbox, Names,
+        redis::net::{cluster::slot, options::Layout},
+    },
 };
 
 /// Returns the main key of a resource. The scripts make all other keys of the resource from it.
 pub(crate) fn main(prefix: &str, resource: &ResourceName) -> impl Display {
     fmt::from_fn(move |f| write!(f, "{prefix}:{{{resource}}}"))
+}
+
+/// Returns the key of a resource in the plain layout, as other libraries write it: the bytes of the name behind the prefix,
+/// if there is one.
+pub(crate) fn plain(prefix: &str, resource: &ResourceName) -> Vec<u8> {
+    [&before_plain(prefix), resource.as_bytes()].concat()
+}
+
+fn before_plain(prefix: &str) -> Vec<u8> {
+    let colon = if prefix.is_empty() { "" } else { ":" };
+    [prefix, colon].concat().into_bytes()
 }
 
 /// Returns the key of the last fencing number, without the word `fence` at its end: one counter for all resources of a
@@ -22,8 +36,11 @@ pub(crate) fn fence(prefix: &str, slot: Option<u16>) -> String {
 }
 
 /// Returns the slot of a cluster in which all keys of a resource are.
-pub(crate) fn slot(resource: &ResourceName) -> u16 {
-    slot::of_tag(resource.encoded().as_bytes())
+pub fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16 {
+    match layout {
+        Layout::Full => slot::of_tag(resource.encoded().as_bytes()),
+        Layout::Plain => slot::of_key(&plain(prefix, resource)),
+    }
 }
 
 /// Returns the channel on which an inbox is notified of hand-overs.
@@ -36,21 +53,60 @@ pub(crate) fn channel_of_all(prefix: &str) -> String {
     format!("{prefix}:inbox:all")
 }
 
-/// Returns the pattern that matches one key of all resources whose name starts like this, and no other key: the main key and
-/// this part behind it.
-pub(crate) fn pattern(prefix: &str, start: &[u8], part: &str) -> String {
-    format!("{prefix}:{{{}*}}{part}", ResourceName::encode_prefix(start))
+/// The shape of the keys, one a resource, that tell the names of one kind.
+pub(crate) struct KeyShape {
+    /// The beginning of each key, in front of the name.
+    pub(crate) before: Vec<u8>,
+    /// The end of each key. Without one the name stands in the key as it is, and is not encoded.
+    behind: Option<&'static str>,
+    /// The type of the keys, where other keys may have the same names.
+    pub(crate) kind: Option<&'static str>,
 }
 
-/// Returns the resource of a main key with this part behind it; `None` for another key.
-pub(crate) fn resource(prefix: &str, key: &str, part: &str) -> Option<ResourceName> {
-    let name = key.strip_suffix(part)?.strip_prefix(prefix)?.strip_prefix(":{")?.strip_suffix('}')?;
-    ResourceName::decode(name).ok()
+impl KeyShape {
+    pub(crate) fn new(layout: Layout, prefix: &str, names: Names) -> Self {
+        let (behind, kind) = match (names, layout) {
+            (Names::Held, Layout::Plain) => (None, Some("string")),
+            (Names::Held, Layout::Full) => (Some("}"), None),
+            (Names::WaitedFor, _) => (Some("}:q"), None),
+            // Both layouts have the same registers.
+            (Names::Registers, Layout::Plain) => (Some("}:r"), Some("hash")),
+            (Names::Registers, Layout::Full) => (Some("}:r"), None),
+        };
+        let before = match behind {
+            None => before_plain(prefix),
+            Some(_) => format!("{prefix}:{{").into_bytes(),
+        };
+        Self { before, behind, kind }
+    }
+
+    /// Returns the pattern that matches the keys of all names that start like this, and of the encoded ones no other key.
+    pub(crate) fn pattern(&self, start: &[u8]) -> Vec<u8> {
+        let start = match self.behind {
+            None => start.iter().flat_map(|&byte| glob(byte)).collect(),
+            Some(_) => ResourceName::encode_prefix(start).into_bytes(),
+        };
+        [&self.before[..], &start, b"*", self.behind.unwrap_or_default().as_bytes()].concat()
+    }
+
+    /// Returns the name that this key stands for; `None` for another key, or one that is too long for a name.
+    pub(crate) fn resource(&self, key: &[u8]) -> Option<ResourceName> {
+        let name = key.strip_prefix(&self.before[..])?;
+        let Some(behind) = self.behind else { return ResourceName::new(name).ok() };
+        let name = name.strip_suffix(behind.as_bytes())?;
+        ResourceName::decode(str::from_utf8(name).ok()?).ok()
+    }
+}
+
+fn glob(byte: u8) -> impl Iterator<Item = u8> {
+    b"*?[]^-\\".contains(&byte).then_some(b'\\').into_iter().chain([byte])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HELD: Names = Names::Held;
 
     fn main(prefix: &str, name: &[u8]) -> String {
         super::main(prefix, &ResourceName::new(name).unwrap()).to_string()
@@ -58,26 +114,48 @@ mod tests {
 
     #[test]
     fn the_main_key_reads_back_whatever_the_name() {
+        let [held, queued] =
+            [HELD, Names::WaitedFor].map(|names| KeyShape::new(Layout::Full, "leasehold", names));
         for name in [&b"orders/42"[..], b"}{", b"a*b", b"\xff\0", &[b'x'; 512]] {
             let key = main("leasehold", name);
             let named = Some(ResourceName::new(name).unwrap());
-            assert_eq!(resource("leasehold", &key, ""), named);
-            assert_eq!(resource("leasehold", &format!("{key}:q"), ":q"), named);
+            assert_eq!(held.resource(key.as_bytes()), named);
+            assert_eq!(queued.resource(format!("{key}:q").as_bytes()), named);
             for other in ["h", "d", "o", "q", "w", "p", "r"].map(|part| format!("{key}:{part}")) {
-                assert_eq!(resource("leasehold", &other, ""), None, "{other}");
+                assert_eq!(held.resource(other.as_bytes()), None, "{other}");
                 let is_queue = other.ends_with(":q");
-                assert_eq!(resource("leasehold", &other, ":q").is_some(), is_queue, "{other}");
+                assert_eq!(queued.resource(other.as_bytes()).is_some(), is_queue, "{other}");
             }
         }
         for slot in [None, Some(7)] {
-            assert_eq!(resource("leasehold", &(fence("leasehold", slot) + "fence"), ""), None);
+            assert_eq!(held.resource((fence("leasehold", slot) + "fence").as_bytes()), None);
         }
     }
 
     #[test]
     fn a_name_cannot_break_out_of_its_key() {
         assert_eq!(main("p", b"a}b"), "p:{a%7Db}");
-        assert_eq!(pattern("p", b"a}", ""), "p:{a%7D*}");
-        assert_eq!(pattern("p", b"a}", ":q"), "p:{a%7D*}:q");
+        assert_eq!(KeyShape::new(Layout::Full, "p", HELD).pattern(b"a}"), b"p:{a%7D*}");
+        assert_eq!(KeyShape::new(Layout::Full, "p", Names::WaitedFor).pattern(b"a}"), b"p:{a%7D*}:q");
+    }
+
+    #[test]
+    fn in_the_plain_layout_without_a_prefix_the_key_is_the_name_alone() {
+        let name = ResourceName::new("orders/{42}").unwrap();
+        assert_eq!(plain("", &name), b"orders/{42}");
+        assert_eq!(plain("shop", &name), b"shop:orders/{42}");
+    }
+
+    #[test]
+    fn the_key_of_the_plain_layout_reads_back_whatever_the_name() {
+        let shape = |prefix| KeyShape::new(Layout::Plain, prefix, HELD);
+        for name in [&b"orders/42"[..], b"}{", b"a*b", b"\xff\0", &[b'x'; 512]] {
+            let name = ResourceName::new(name).unwrap();
+            for prefix in ["", "p"] {
+                assert_eq!(shape(prefix).resource(&plain(prefix, &name)).as_ref(), Some(&name));
+            }
+        }
+        assert_eq!(shape("p").resource(b"orders"), None);
+        assert_eq!(shape("").resource(&[b'x'; 513]), None);
     }
 }

@@ -1,15 +1,10 @@
 //! The wire format: keys, the arguments of each script, the scripts and their answers (`docs/wire-format.md` shows all of it).
 
-pub(crate) mod batch;
 pub(crate) mod decode;
 pub(crate) mod encoder;
-mod fields;
+pub(crate) mod fields;
 pub(crate) mod inspected;
 pub(crate) mod keys;
-pub(crate) mod lessons;
-pub(crate) mod notified;
 pub(crate) mod plain;
 pub(crate) mod record;
-pub(crate) mod register;
-pub(crate) mod script_call;
 pub(crate) mod scripts;

@@ -13,7 +13,7 @@ use crate::{
 
 /// All that the store knows of a holder besides its token and its end.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct HolderRecord {
     /// `None` in the plain layout.
     pub(crate) fence: Option<Fence>,
     pub(crate) mode: Mode,
@@ -24,19 +24,24 @@ pub(crate) struct Record {
 /// Returns the record of what is asked: all but the fence, which the server puts in front with a blank, and the metadata.
 pub(crate) fn terms(asked: &Acquisition) -> impl Display {
     let &Acquisition { ref hold, mode, lock_delay, ttl, .. } = asked;
-    let (letter, permits) = (letter(mode), permits(mode));
     let (lock_delay, ttl) = (millis(lock_delay), positive_millis(ttl));
     let owner = hold.owner.as_ref().map_or_else(String::new, Owner::encoded);
-    fmt::from_fn(move |f| write!(f, "{letter} {permits} {lock_delay}/{ttl} {owner} "))
+    fmt::from_fn(move |f| {
+        match mode {
+            Mode::Exclusive => f.write_str("x 1")?,
+            Mode::Shared => f.write_str("s 1")?,
+            Mode::Permits { count, of } => write!(f, "p {count}/{of}")?,
+        }
+        write!(f, " {lock_delay}/{ttl} {owner} ")
+    })
 }
 
-/// Returns the metadata as it stands in a record.
 pub(crate) fn metadata(metadata: &Metadata) -> String {
     serde_json::to_string(metadata).expect("a map of texts has a JSON form")
 }
 
 /// Reads a record; `None` if it is not ours.
-pub(crate) fn read(record: &str) -> Option<Record> {
+pub(crate) fn read(record: &str) -> Option<HolderRecord> {
     let mut fields = record.splitn(6, ' ');
     let fence = fence(fields.next()?)?;
     let mode = mode(fields.next()?, fields.next()?)?;
@@ -50,7 +55,7 @@ pub(crate) fn read(record: &str) -> Option<Record> {
         encoded => Some(Owner::decode(encoded).ok()?),
     };
     let metadata = serde_json::from_str(fields.next()?).ok()?;
-    Some(Record { fence, mode, owner, metadata })
+    Some(HolderRecord { fence, mode, owner, metadata })
 }
 
 /// Reads a fence as the scripts write it: an empty text where there is none. `None` if it is no such text.
@@ -72,22 +77,6 @@ pub(crate) fn mode(letter: &str, permits: &str) -> Option<Mode> {
         }
         _ => None,
     }
-}
-
-fn letter(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Exclusive => "x",
-        Mode::Shared => "s",
-        Mode::Permits { .. } => "p",
-    }
-}
-
-/// Returns the permits as they stand in a record: with their capacity.
-fn permits(mode: Mode) -> impl Display {
-    fmt::from_fn(move |f| match mode {
-        Mode::Exclusive | Mode::Shared => f.write_str("1"),
-        Mode::Permits { count, of } => write!(f, "{count}/{of}"),
-    })
 }
 
 /// Rounds a duration up to whole milliseconds: the store may keep something a little longer, but never shorter than
@@ -153,7 +142,7 @@ mod tests {
                 let read = read(&written).unwrap();
                 assert_eq!(
                     read,
-                    Record {
+                    HolderRecord {
                         fence: Some(Fence::new(9)),
                         mode,
                         owner: wanted.hold.owner,

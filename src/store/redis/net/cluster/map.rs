@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use redis::{RedisResult, Value, aio::MultiplexedConnection};
+use redis::Value;
 use tokio::time::Instant;
 
-use crate::store::redis::net::{cluster::slot::SLOTS, connection::Request, urls::Node};
+use crate::store::redis::net::{address::NodeAddress, call::Call, cluster::slot::SLOTS};
 
 /// The masters of a cluster and their slots.
 #[derive(Default)]
@@ -13,35 +13,31 @@ pub(crate) struct Map {
     /// The number of times it was read, so that many who find it wrong read it once.
     pub(crate) version: u64,
     pub(crate) read_at: Option<Instant>,
-    masters: Vec<Node>,
+    masters: Vec<NodeAddress>,
     /// For each slot an index into `masters`; nothing before it was read.
     slots: Vec<Option<u16>>,
 }
 
 impl Map {
-    /// Returns the node that has this slot, if any is known.
-    pub(crate) fn node(&self, slot: u16) -> Option<&Node> {
+    pub(crate) fn node(&self, slot: u16) -> Option<&NodeAddress> {
         let place = (*self.slots.get(usize::from(slot))?)?;
         self.masters.get(usize::from(place))
     }
 
     /// Moves this slot to another node, because a node has told so.
-    pub(crate) fn moved(&mut self, slot: u16, to: &Node) {
+    pub(crate) fn moved(&mut self, slot: u16, to: &NodeAddress) {
         let place = self.place(to);
         if let Some(slot) = self.slots.get_mut(usize::from(slot)) {
             *slot = place;
         }
     }
 
-    /// Returns all nodes that have slots.
-    pub(crate) fn masters(&self) -> BTreeSet<Node> {
-        let mut places: Vec<u16> = self.slots.iter().flatten().copied().collect();
-        places.sort_unstable();
-        places.dedup();
-        places.into_iter().map(|place| self.masters[usize::from(place)].clone()).collect()
+    pub(crate) fn masters(&self) -> BTreeSet<NodeAddress> {
+        let masters = self.masters.iter().zip(0..).filter(|(_, place)| self.slots.contains(&Some(*place)));
+        masters.map(|(node, _)| node.clone()).collect()
     }
 
-    fn place(&mut self, node: &Node) -> Option<u16> {
+    fn place(&mut self, node: &NodeAddress) -> Option<u16> {
         let known = self.masters.iter().position(|known| known == node);
         let place = known.unwrap_or_else(|| {
             self.masters.push(node.clone());
@@ -50,73 +46,67 @@ impl Map {
         u16::try_from(place).ok()
     }
 
-    /// Reads the answer of `asked` to [`Slots`]; `None` if it makes no sense.
-    pub(crate) fn read(answer: Value, asked: &Node, version: u64) -> Option<Self> {
+    /// Reads the answer of `asked` to the [`question`]; `None` if it makes no sense.
+    pub(crate) fn read(answer: Value, asked: &NodeAddress, version: u64) -> Option<Self> {
         let mut map = Self {
             version,
             read_at: Some(Instant::now()),
             masters: Vec::new(),
             slots: vec![None; usize::from(SLOTS)],
         };
-        for SlotRange { first, last, nodes } in ranges(answer)? {
-            let place = map.place(&node(nodes.first()?, asked)?);
+        for SlotRange { first, last, nodes } in ranges(answer, asked)? {
+            let (_, master) = nodes.first()?;
+            let place = map.place(master);
             map.slots.get_mut(usize::from(first)..=usize::from(last))?.fill(place);
         }
         Some(map)
     }
 }
 
-/// A range of slots, and the nodes that serve it, each as it is told: the master first.
+/// A range of slots, and the nodes that serve it, each with its id within the cluster: the master first.
 #[derive(Debug)]
 pub(crate) struct SlotRange {
     pub(crate) first: u16,
     pub(crate) last: u16,
-    pub(crate) nodes: Vec<Value>,
+    pub(crate) nodes: Vec<(Option<String>, NodeAddress)>,
 }
 
-/// Reads the answer to [`Slots`]; `None` if it makes no sense.
-pub(crate) fn ranges(answer: Value) -> Option<Vec<SlotRange>> {
+/// Reads the answer of `asked` to the [`question`]; `None` if it makes no sense.
+pub(crate) fn ranges(answer: Value, asked: &NodeAddress) -> Option<Vec<SlotRange>> {
     let ranges: Vec<Vec<Value>> = redis::from_redis_value(answer).ok()?;
     let ranges = ranges.into_iter().map(|range| {
-        let mut parts = range.into_iter();
-        let (Value::Int(first), Value::Int(last)) = (parts.next()?, parts.next()?) else { return None };
-        let (first, last) = (u16::try_from(first).ok()?, u16::try_from(last).ok()?);
-        (first <= last && last < SLOTS).then(|| SlotRange { first, last, nodes: parts.collect() })
+        let [Value::Int(first), Value::Int(last), nodes @ ..] = &range[..] else { return None };
+        let (first, last) = (u16::try_from(*first).ok()?, u16::try_from(*last).ok()?);
+        let nodes = nodes.iter().map(|told| node(told, asked)).collect::<Option<_>>()?;
+        (first <= last && last < SLOTS).then_some(SlotRange { first, last, nodes })
     });
     ranges.collect()
 }
 
-/// Reads an address as nodes tell it. A node that does not know its own address is where it was asked. A node that
-/// should tell a name and has none says `?` in its place, and tells its address behind.
-pub(crate) fn node(value: &Value, asked: &Node) -> Option<Node> {
+/// Reads an id and an address as nodes tell it. A node that does not know its own address is where it was asked. A node
+/// that should tell a name and has none says `?` in its place, and tells its address behind.
+fn node(value: &Value, asked: &NodeAddress) -> Option<(Option<String>, NodeAddress)> {
     let Value::Array(parts) = value else { return None };
     let [host, Value::Int(port), more @ ..] = &parts[..] else { return None };
-    let host: Option<String> = redis::from_redis_value_ref(host).ok()?;
-    let host = match host.as_deref() {
-        Some("?") => more.get(1).and_then(address_behind),
-        _ => host,
+    let text = |value: &Value| redis::from_redis_value_ref::<Option<String>>(value).ok();
+    let host = match text(host)?.as_deref() {
+        Some("?") => more
+            .get(1)
+            .and_then(|more| redis::from_redis_value_ref::<HashMap<String, String>>(more).ok()?.remove("ip")),
+        host => host.map(str::to_owned),
     };
     let host = host.filter(|host| !host.is_empty()).unwrap_or_else(|| asked.host().to_owned());
-    Some(Node::new(host, u16::try_from(*port).ok()?))
+    let id = more.first().and_then(text).flatten();
+    Some((id, NodeAddress::new(host, u16::try_from(*port).ok()?)))
 }
 
-fn address_behind(more: &Value) -> Option<String> {
-    let mut more: HashMap<String, String> = redis::from_redis_value_ref(more).ok()?;
-    more.remove("ip")
-}
-
-/// The request for the map.
-pub(crate) struct Slots;
-
-impl Request for Slots {
-    async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
-        redis::cmd("CLUSTER").arg("SLOTS").query_async(connection).await
-    }
-
-    fn is_answered_by(&self, answer: &Value) -> bool {
-        // No script answers with a list of lists.
-        matches!(answer, Value::Array(ranges) if ranges.iter().all(|range| matches!(range, Value::Array(_))))
-    }
+pub(crate) fn question() -> Call {
+    // No script answers with a list of lists.
+    let is_list = |value: &Value| matches!(value, Value::Array(_));
+    Call::question(
+        &["CLUSTER", "SLOTS"],
+        move |answer| matches!(answer, Value::Array(ranges) if ranges.iter().all(is_list)),
+    )
 }
 
 #[cfg(test)]
@@ -132,7 +122,7 @@ mod tests {
         let node = [vec![host, Value::Int(7), text("id")], more].concat();
         let range = vec![Value::Int(0), Value::Int(16_383), Value::Array(node)];
         let answer = Value::Array(vec![Value::Array(range)]);
-        let map = Map::read(answer, &Node::new("asked".to_owned(), 1), 1).unwrap();
+        let map = Map::read(answer, &NodeAddress::new("asked".to_owned(), 1), 1).unwrap();
         map.masters().iter().map(ToString::to_string).collect()
     }
 
@@ -155,8 +145,9 @@ mod tests {
     #[test]
     fn slots_that_cannot_be_make_no_sense() {
         let told = |(first, last)| {
-            let range = vec![Value::Int(first), Value::Int(last), Value::Nil];
-            ranges(Value::Array(vec![Value::Array(range)]))
+            let node = Value::Array(vec![text("a"), Value::Int(7), text("id")]);
+            let range = vec![Value::Int(first), Value::Int(last), node];
+            ranges(Value::Array(vec![Value::Array(range)]), &NodeAddress::new("asked".to_owned(), 1))
         };
         assert!(told((0, 16_383)).is_some());
         for slots in [(0, 16_384), (0, 65_535), (9, 8), (-1, 5)] {

@@ -4,7 +4,11 @@
 //! to receive everything. But the scripts skip waiters whose inbox has no subscriber, and a node counts only its own
 //! subscribers.
 
-use std::{collections::BTreeMap, mem::discriminant, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    mem::{Discriminant, discriminant},
+    time::Duration,
+};
 
 use futures_util::{
     FutureExt, Stream, StreamExt,
@@ -12,19 +16,18 @@ use futures_util::{
 };
 use tokio::{
     sync::watch,
-    time::{Instant, sleep},
+    time::{Instant, sleep, sleep_until},
 };
 
 use crate::{
     core::Token,
     store::{
-        Notification, StoreError,
+        Notification,
         redis::net::{
+            address::NodeAddress,
             cluster::{Cluster, Map},
-            endpoint::Endpoint,
             options::RedisOptions,
-            subscriber::Listener,
-            urls::Node,
+            subscriber::Subscriber,
         },
     },
 };
@@ -34,25 +37,18 @@ const COPIES_WITHIN: Duration = Duration::from_secs(2);
 /// The interval at which the map is read again while nobody else does so.
 const PERIOD: Duration = Duration::from_secs(5);
 
-type Subscriptions = SelectAll<BoxStream<'static, (Node, Notification)>>;
-
 /// A subscriber to its channels on all masters, for as long as its stream is there.
-struct Inbox {
+struct ClusterSubscriber {
     cluster: Cluster,
     channels: Vec<String>,
     map: watch::Receiver<Map>,
-    subscriptions: Subscriptions,
+    subscriptions: SelectAll<BoxStream<'static, (NodeAddress, Notification)>>,
     /// For each master, true if its subscription is open; `None` while that is not known.
-    open: BTreeMap<Node, Option<bool>>,
+    open: BTreeMap<NodeAddress, Option<bool>>,
     received: Received,
     /// True if the last state that was told is disconnected.
     disconnected: bool,
     next_check: Instant,
-}
-
-enum Event {
-    Map,
-    Notified(Node, Notification),
 }
 
 impl Cluster {
@@ -60,9 +56,9 @@ impl Cluster {
         &self,
         channels: Vec<String>,
     ) -> impl Stream<Item = Notification> + Send + use<> {
-        let mut map = self.shared.map.subscribe();
+        let mut map = self.state.map.subscribe();
         map.mark_changed();
-        let inbox = Inbox {
+        let subscriber = ClusterSubscriber {
             cluster: self.clone(),
             channels,
             map,
@@ -72,22 +68,26 @@ impl Cluster {
             disconnected: false,
             next_check: Instant::now(),
         };
-        stream::unfold(inbox, |mut inbox| async { Some((inbox.next().await, inbox)) })
+        stream::unfold(subscriber, |mut subscriber| async { Some((subscriber.next().await, subscriber)) })
     }
 }
 
-impl Inbox {
+impl ClusterSubscriber {
     async fn next(&mut self) -> Notification {
         loop {
-            let told = match self.event().await {
-                Event::Map => {
-                    self.follow();
-                    None
+            tokio::select! {
+                // It fails only if the sender is gone, which the cluster owns.
+                _ = self.map.changed() => self.follow(),
+                Some((node, notification)) = self.subscriptions.next() => {
+                    if let Some(told) = self.receive(node, notification) {
+                        return told;
+                    }
                 }
-                Event::Notified(node, notification) => self.receive(node, notification),
-            };
-            if let Some(told) = told {
-                return told;
+                () = sleep_until(self.next_check) => {
+                    self.next_check = Instant::now() + PERIOD;
+                    self.cluster.read_map_meanwhile(self.map.borrow().version, None);
+                    self.follow();
+                }
             }
             if self.open.is_empty()
                 && let Some(error) = self.read_first_map().await
@@ -97,27 +97,12 @@ impl Inbox {
         }
     }
 
-    async fn event(&mut self) -> Event {
-        let Self { cluster, map, subscriptions, next_check, .. } = self;
-        tokio::select! {
-            // It fails only if the sender is gone, which the cluster owns.
-            _ = map.changed() => Event::Map,
-            Some((node, notification)) = subscriptions.next() => Event::Notified(node, notification),
-            () = tokio::time::sleep_until(*next_check) => {
-                *next_check = Instant::now() + PERIOD;
-                cluster.read_map_meanwhile(map.borrow().version, None);
-                Event::Map
-            }
-        }
-    }
-
     /// Reads the map for the first time. If that fails, it returns the error as a notification, once.
     async fn read_first_map(&mut self) -> Option<Notification> {
         const PAUSE: Duration = Duration::from_millis(200);
         let version = self.map.borrow().version;
-        let error: StoreError = self.cluster.read_map(version, None).await?;
-        if !self.disconnected {
-            self.disconnected = true;
+        let error = self.cluster.read_map(version, None).await?;
+        if !std::mem::replace(&mut self.disconnected, true) {
             return Some(Notification::Disconnected(error));
         }
         sleep(PAUSE).await;
@@ -129,29 +114,26 @@ impl Inbox {
     fn follow(&mut self) {
         let masters = self.map.borrow_and_update().masters();
         self.open.retain(|node, _| masters.contains(node));
+        let &RedisOptions { connect_timeout, response_timeout, .. } = &self.cluster.state.options;
         for node in masters {
             if !self.open.contains_key(&node)
-                && let Ok(client) = self.cluster.shared.nodes.client(&node)
+                && let Ok(endpoint) = self.cluster.endpoint(&node)
             {
-                let &RedisOptions { connect_timeout, response_timeout, .. } = &self.cluster.shared.options;
-                let (endpoint, within) =
-                    (Endpoint::Fixed(Box::new(client)), connect_timeout + response_timeout);
-                let listener = Listener::new(endpoint, self.channels.clone(), within);
-                let mut map = self.map.clone();
-                let (this, who) = (node.clone(), node.clone());
+                let subscriber =
+                    Subscriber::new(endpoint, self.channels.clone(), connect_timeout + response_timeout);
+                let (mut map, this, who) = (self.map.clone(), node.clone(), node.clone());
                 let no_master = async move {
                     // It fails only if the sender is gone, which the cluster owns.
                     let _ = map.wait_for(|map| !map.masters().contains(&this)).await;
                 };
-                let subscription =
-                    listener.notifications().map(move |notification| (who.clone(), notification));
+                let subscription = subscriber.notifications().map(move |told| (who.clone(), told));
                 self.subscriptions.push(subscription.take_until(no_master.boxed()).boxed());
                 self.open.insert(node, None);
             }
         }
     }
 
-    fn receive(&mut self, node: Node, notification: Notification) -> Option<Notification> {
+    fn receive(&mut self, node: NodeAddress, notification: Notification) -> Option<Notification> {
         let opened = match notification {
             Notification::HandedOver(token) | Notification::Next(token) | Notification::GoOn(token) => {
                 let first = self.received.is_first((token, discriminant(&notification)), &node);
@@ -172,48 +154,35 @@ impl Inbox {
         }
         // One open subscription receives from all nodes. One that opens again may have missed what its own node had to say.
         let subscribed = self.open.values().any(|open| *open == Some(true));
-        let told =
-            if opened || (subscribed && self.disconnected) { Some(Notification::Subscribed) } else { None };
-        let told = if subscribed { told } else { (!self.disconnected).then_some(notification) };
-        self.disconnected = !subscribed;
-        told
+        let was_disconnected = std::mem::replace(&mut self.disconnected, !subscribed);
+        match subscribed {
+            true => (opened || was_disconnected).then_some(Notification::Subscribed),
+            false => (!was_disconnected).then_some(notification),
+        }
     }
 }
-
-type Message = (Token, std::mem::Discriminant<Notification>);
 
 /// The messages of a moment ago, and the node that sent each of them first: those of the other nodes are copies.
 #[derive(Default)]
 struct Received {
-    first: BTreeMap<Token, Vec<(Message, Node, Instant)>>,
+    first: HashMap<(Token, Discriminant<Notification>), (NodeAddress, Instant)>,
     next_cleanup: Option<Instant>,
 }
 
 impl Received {
-    fn is_first(&mut self, message: Message, node: &Node) -> bool {
+    fn is_first(&mut self, message: (Token, Discriminant<Notification>), node: &NodeAddress) -> bool {
         let now = Instant::now();
-        self.remove_old(now);
-        let received = self.first.entry(message.0).or_default();
-        match received.iter_mut().find(|(known, ..)| *known == message) {
-            Some((_, first, at)) if now < *at + COPIES_WITHIN => {
-                // A repeat from the same node is a new message, and no copy.
-                first == node
-            }
-            Some((_, first, at)) => {
-                (*first, *at) = (node.clone(), now);
-                true
-            }
-            None => {
-                received.push((message, node.clone(), now));
-                true
-            }
-        }
-    }
-
-    fn remove_old(&mut self, now: Instant) {
         if self.next_cleanup.is_none_or(|at| now >= at) {
-            self.first.retain(|_, received| received.iter().any(|(.., at)| now < *at + COPIES_WITHIN));
+            self.first.retain(|_, (_, at)| now < *at + COPIES_WITHIN);
             self.next_cleanup = Some(now + COPIES_WITHIN);
+        }
+        match self.first.get(&message) {
+            // A repeat from the same node is a new message, and no copy.
+            Some((first, at)) if now < *at + COPIES_WITHIN => first == node,
+            _ => {
+                self.first.insert(message, (node.clone(), now));
+                true
+            }
         }
     }
 }

@@ -1,0 +1,83 @@
+//! The addresses of servers of one kind, and the clients of them.
+
+use std::fmt;
+
+use redis::{Client, ConnectionAddr, ConnectionInfo};
+
+use crate::store::{StoreError, redis::net::errors};
+
+/// The address of a server.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct NodeAddress {
+    host: String,
+    port: u16,
+}
+
+impl NodeAddress {
+    pub(crate) const fn new(host: String, port: u16) -> Self {
+        Self { host, port }
+    }
+
+    /// Reads `host:port`; an IPv6 address may stand in brackets. Without a host, the host is that of `near`. A question
+    /// mark stands for a host that is not known, and returns `None`.
+    pub(crate) fn of_redirect(text: &str, near: &Self) -> Option<Self> {
+        let (host, port) = text.rsplit_once(':')?;
+        let host = match host.trim_start_matches('[').trim_end_matches(']') {
+            "?" => return None,
+            "" => &near.host,
+            host => host,
+        };
+        Some(Self::new(host.to_owned(), port.parse().ok()?))
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+}
+
+impl fmt::Display for NodeAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+/// The settings for connections to servers, wherever they are. They include the password, so they are not shown.
+#[derive(Clone)]
+pub(crate) struct Nodes(pub(super) ConnectionInfo);
+
+impl Nodes {
+    pub(crate) fn like(client: &Client) -> Self {
+        Self(client.get_connection_info().clone())
+    }
+
+    /// Creates a client of one of them. Nothing is sent.
+    pub(crate) fn client(&self, node: &NodeAddress) -> Result<Client, StoreError> {
+        let NodeAddress { host, port } = node.clone();
+        let addr = match self.0.addr().clone() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+                ConnectionAddr::TcpTls { host, port, insecure, tls_params }
+            }
+            _ => ConnectionAddr::Tcp(host, port),
+        };
+        Client::open(self.0.clone().set_addr(addr)).map_err(errors::before_sending)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirection_without_a_host_is_to_another_port_of_the_same() {
+        let near = NodeAddress::new("near".to_owned(), 1);
+        for (text, expected) in
+            [(":7", "near:7"), ("far:7", "far:7"), ("::1:7", "[::1]:7"), ("[::1]:7", "[::1]:7")]
+        {
+            assert_eq!(NodeAddress::of_redirect(text, &near).unwrap().to_string(), expected);
+        }
+        for unknown in ["far", "?:7"] {
+            assert!(NodeAddress::of_redirect(unknown, &near).is_none());
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Clients of one server, with the settings of a store.
+
+use std::time::Duration;
+
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisResult,
+    io::tcp::socket2::TcpKeepalive,
+};
+
+#[cfg(feature = "tls")]
+use crate::store::redis::net::tls;
+use crate::{
+    core::InvalidValue,
+    store::redis::net::{address::NodeAddress, options::RedisOptions, url_parts},
+};
+
+/// Reads the URL of one server. Nothing is sent.
+///
+/// The error about a wrong URL shows the scheme and what is wrong, and nothing that may be a password.
+pub(crate) fn of_url(url: &str, options: &RedisOptions) -> Result<Client, InvalidValue> {
+    const ALLOWED: &str = "redis://[user:password@]host[:port][/db], the same with rediss:// for TLS, \
+                           redis+unix:///path[?db=…&user=…&pass=…], \
+                           redis+sentinel://host[:port],…/service[/db], or redis+cluster://host[:port],…";
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    let known = scheme.filter(|scheme| ["redis", "rediss", "redis+unix", "unix"].contains(scheme));
+    let Some(scheme) = known else {
+        return Err(InvalidValue::new("store.url", url_parts::of_scheme(url), ALLOWED));
+    };
+    if scheme == "rediss" && !cfg!(feature = "tls") {
+        let allowed = "redis://… unless built with the cargo feature `tls`";
+        return Err(InvalidValue::new("store.url", "rediss://…", allowed));
+    }
+    let rest = &url[scheme.len() + "://".len()..];
+    let wrong = |_| url_parts::invalid(scheme, rest, ALLOWED);
+    let info = url.into_connection_info().map_err(wrong)?;
+    if matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
+        let allowed = "rediss://… without it; whoever vouches for the server is named by store.tls_ca";
+        return Err(InvalidValue::new("store.url", "rediss://…#insecure", allowed));
+    }
+    if let Some(part) = url_parts::unused(scheme, rest, info.redis_settings()) {
+        return Err(InvalidValue::new("store.url", format_args!("{scheme}://… {part}"), ALLOWED));
+    }
+    open(tuned(info, options), options, scheme == "rediss")?.map_err(wrong)
+}
+
+/// Returns a client of the same server as one of the application, with the settings of the store. Nothing is sent.
+pub(crate) fn of_client(client: &Client, options: &RedisOptions) -> Result<Client, InvalidValue> {
+    let info = client.get_connection_info().clone();
+    let is_tls = match info.addr() {
+        ConnectionAddr::TcpTls { insecure: true, .. } => {
+            let allowed = "one that verifies the certificate of the server";
+            return Err(InvalidValue::new("client", "insecure", allowed));
+        }
+        ConnectionAddr::TcpTls { .. } => true,
+        _ => false,
+    };
+    refuse_files(options, "nothing: the client has its own certificates")?;
+    // The answers to verbs are read in the older protocol, which every server speaks and every user may.
+    let redis = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
+    let info = tuned(info.set_redis_settings(redis), options);
+    // The library's words about a client that it has opened before show nothing but what they are about.
+    open(info, options, is_tls)?.map_err(|error| InvalidValue::new("client", error, "one that can be opened"))
+}
+
+/// Creates the client of a server. The inner error is about the URL.
+fn open(
+    info: ConnectionInfo,
+    options: &RedisOptions,
+    is_tls: bool,
+) -> Result<RedisResult<Client>, InvalidValue> {
+    check_files(options, is_tls)?;
+    #[cfg(feature = "tls")]
+    if is_tls {
+        return tls::client(info, options);
+    }
+    Ok(Client::open(info))
+}
+
+/// Refuses combinations that cannot be meant: files for a connection without TLS, and a certificate or a key alone.
+fn check_files(options: &RedisOptions, is_tls: bool) -> Result<(), InvalidValue> {
+    if !is_tls {
+        refuse_files(options, "nothing, unless store.url is rediss://…")?;
+    }
+    let RedisOptions { tls_certificate, tls_key, .. } = options;
+    match (tls_certificate, tls_key) {
+        (Some(_), None) => {
+            Err(InvalidValue::new("store.tls_key", "nothing", "the key of store.tls_certificate"))
+        }
+        (None, Some(_)) => {
+            Err(InvalidValue::new("store.tls_certificate", "nothing", "the certificate of store.tls_key"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses every file: there may be none of them, for this reason.
+fn refuse_files(options: &RedisOptions, allowed: &str) -> Result<(), InvalidValue> {
+    let RedisOptions { tls_ca, tls_certificate, tls_key, .. } = options;
+    let files =
+        [("store.tls_ca", tls_ca), ("store.tls_certificate", tls_certificate), ("store.tls_key", tls_key)];
+    match files.iter().find(|(_, file)| file.is_some()) {
+        Some((field, _)) => Err(InvalidValue::new(*field, "given", allowed)),
+        None => Ok(()),
+    }
+}
+
+fn tuned(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {
+    let keepalive = TcpKeepalive::new().with_time(options.keepalive);
+    let tcp = info.tcp_settings().clone().set_nodelay(true).set_keepalive(keepalive);
+    // A server that has vanished without a word would otherwise be noticed after a quarter of a minute or later. A
+    // server that only stalls is not affected: its kernel still confirms what it receives.
+    #[cfg(target_os = "linux")]
+    let tcp =
+        tcp.set_user_timeout(Duration::from_secs(1).max(options.connect_timeout + options.response_timeout));
+    // The name of the client library is not worth a right that a restricted user may not have.
+    let redis = info.redis_settings().clone().set_skip_set_lib_name();
+    info.set_tcp_settings(tcp).set_redis_settings(redis)
+}
+
+/// Returns the address of a server as a URL, with the database and without user and password.
+pub(crate) fn url_of(client: &Client) -> String {
+    let info = client.get_connection_info();
+    let scheme = match info.addr() {
+        ConnectionAddr::TcpTls { .. } => "rediss",
+        ConnectionAddr::Unix(_) => "redis+unix",
+        _ => "redis",
+    };
+    let server = match info.addr() {
+        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+            NodeAddress::new(host.clone(), *port).to_string()
+        }
+        other => other.to_string(),
+    };
+    let database = match (info.redis_settings().db(), info.addr()) {
+        (0, _) => String::new(),
+        (database, ConnectionAddr::Unix(_)) => format!("?db={database}"),
+        (database, _) => format!("/{database}"),
+    };
+    format!("{scheme}://{server}{database}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_every_kind_are_read_without_a_server() {
+        for url in
+            ["redis://127.0.0.1:1", "redis://u:p@h/3", "unix:///run/r.sock", "redis+unix:///run/r.sock?db=2"]
+        {
+            assert!(of_url(url, &RedisOptions::default()).is_ok(), "{url}");
+        }
+        assert_eq!(of_url("rediss://h", &RedisOptions::default()).is_ok(), cfg!(feature = "tls"));
+    }
+
+    #[test]
+    fn a_client_of_the_application_keeps_where_it_leads_and_who_it_is() {
+        let theirs = Client::open("redis://u:p@h:1/3?protocol=resp3").unwrap();
+        let ours = of_client(&theirs, &RedisOptions::default()).unwrap();
+        let (info, redis) = (ours.get_connection_info(), ours.get_connection_info().redis_settings().clone());
+        assert_eq!(info.addr().to_string(), "h:1");
+        assert_eq!((redis.username(), redis.password(), redis.db()), (Some("u"), Some("p"), 3));
+        assert_eq!(redis.protocol(), ProtocolVersion::RESP2);
+        let tcp = info.tcp_settings();
+        assert!(tcp.nodelay() && tcp.keepalive().is_some());
+    }
+
+    #[test]
+    fn a_client_is_refused_with_files_of_the_store_and_without_verification() {
+        let client = Client::open("redis://h").unwrap();
+        let files = RedisOptions { tls_ca: Some("ca.crt".into()), ..RedisOptions::default() };
+        let refused = of_client(&client, &files).map(drop).unwrap_err();
+        assert!(refused.field == "store.tls_ca" && refused.allowed.contains("the client"), "{refused}");
+        if cfg!(feature = "tls") {
+            let insecure = Client::open("rediss://u:s3cret@h/#insecure").unwrap();
+            let refused = of_client(&insecure, &RedisOptions::default()).map(drop).unwrap_err();
+            assert_eq!((&*refused.field, &*refused.value), ("client", "insecure"));
+        }
+    }
+}
