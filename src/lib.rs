@@ -157,7 +157,7 @@ pub mod rules {
 #[doc(hidden)]
 pub mod probe {
     pub use crate::store::redis::probe::{
-        Answer, ClusterSnapshot, Directory, Lack, Opinion, Purpose, Range, Reading, SLOTS, SentinelSnapshot,
-        Server, ServerInfo, Snapshot, prefix, run, slot,
+        Directory, MissingRight, ProbedServer, Purpose, Range, Reading, SLOTS, SentinelOpinion,
+        SentinelSnapshot, ServerAnswer, ServerInfo, Snapshot, prefix, run, slot,
     };
 }

@@ -3,14 +3,19 @@
 use std::time::Duration;
 
 use leasehold::{
-    Config,
-    probe::{ClusterSnapshot, Range, SLOTS, ProbedServer},
+    Config, StoreError,
+    probe::{ProbedServer, Range, SLOTS},
 };
 
 use crate::{Severity, finding::Findings, sentinel};
 
-pub(crate) fn check(config: &Config, cluster: &ClusterSnapshot, servers: &[ProbedServer], findings: &mut Findings) {
-    let ranges = match &cluster.ranges {
+pub(crate) fn check(
+    config: &Config,
+    ranges: &Result<Vec<Range>, StoreError>,
+    servers: &[ProbedServer],
+    findings: &mut Findings,
+) {
+    let ranges = match ranges {
         Ok(ranges) => ranges,
         // The findings of a server give the reason.
         Err(_) if findings.any(|found| found.severity == Severity::Critical) => return,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{
     Config, StoreError,
-    probe::{ServerAnswer, SentinelOpinion, SentinelSnapshot, ProbedServer},
+    probe::{ProbedServer, SentinelOpinion, SentinelSnapshot, ServerAnswer},
     text::counted,
 };
 

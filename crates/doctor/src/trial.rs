@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use leasehold::{
     Config, ConfigError, Mode, ResourceName, StoreError,
     env::{Random, SystemRandom},
-    probe::{self, ClusterSnapshot, Directory, Range, Snapshot},
+    probe::{self, Directory, Range, Snapshot},
     store::{
         Acquired, Acquisition, Hold, Inbox, Notification, Notifications, QueueTicket, Released, Renewed,
         Store,
@@ -69,7 +69,7 @@ pub(crate) fn places(config: &Config, snapshots: &[Snapshot]) -> Vec<(ResourceNa
     };
     let reached = |place: usize| only.servers.get(place).filter(|server| server.info.is_ok());
     match &only.directory {
-        Directory::Cluster(ClusterSnapshot { ranges: Ok(ranges) }) => {
+        Directory::Cluster(Ok(ranges)) => {
             let mut masters: Vec<usize> = ranges.iter().map(|range| range.master).collect();
             masters.sort_unstable();
             masters.dedup();

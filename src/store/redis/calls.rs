@@ -226,9 +226,9 @@ mod tests {
     };
 
     /// A request in this slot, about this resource, of this size.
-    struct Asked(u16, Hold, usize);
+    struct TestRequest(u16, Hold, usize);
 
-    impl Batched for Asked {
+    impl Batched for TestRequest {
         fn hold(&self) -> &Hold {
             &self.1
         }
@@ -238,9 +238,9 @@ mod tests {
         }
     }
 
-    fn asked(slot: u16, resource: &str, size: usize) -> Asked {
+    fn asked(slot: u16, resource: &str, size: usize) -> TestRequest {
         let resource = ResourceName::new(resource).unwrap();
-        Asked(slot, Hold { resource, token: Token::from_bits(1), owner: None }, size)
+        TestRequest(slot, Hold { resource, token: Token::from_bits(1), owner: None }, size)
     }
 
     fn sizes(bytes: &[usize]) -> Vec<usize> {
@@ -269,11 +269,11 @@ mod tests {
     #[test]
     fn answers_of_several_slots_are_in_the_order_of_the_requests() {
         let requests = [(3, "a"), (1, "b"), (3, "c"), (2, "d"), (1, "e")].map(|(slot, r)| asked(slot, r, 1));
-        let answer = async |open: Vec<&Asked>, _| {
+        let answer = async |open: Vec<&TestRequest>, _| {
             let together = open.len();
             Ok(open.iter().map(|asked| Some(Ok((asked.1.resource.to_string(), together)))).collect())
         };
-        let answered = |slot: fn(&Asked) -> Option<u16>| {
+        let answered = |slot: fn(&TestRequest) -> Option<u16>| {
             let answers = send_each(&requests, slot, CallOrder::Together, answer).now_or_never().unwrap();
             answers.into_iter().map(Result::unwrap).collect::<Vec<_>>()
         };
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn what_calls_leave_for_later_is_answered_in_the_order_of_the_requests() {
         let (requests, ahead_of) = ([10, 11, 12, 13, 14].map(|size| asked(0, "r", size)), RefCell::default());
-        let call = async |open: Vec<&Asked>, ahead| {
+        let call = async |open: Vec<&TestRequest>, ahead| {
             RefCell::<Vec<u64>>::borrow_mut(&ahead_of).push(ahead);
             Ok(open.iter().zip(0..).map(|(asked, at)| (at < 2).then_some(Ok(asked.2))).collect())
         };
@@ -298,7 +298,8 @@ mod tests {
     #[test]
     fn a_call_that_serves_nobody_is_the_last() {
         let requests = [1, 2].map(|size| asked(0, "r", size));
-        let call = async |open: Vec<&Asked>, _| Ok(open.iter().map(|_| None::<Result<(), _>>).collect());
+        let call =
+            async |open: Vec<&TestRequest>, _| Ok(open.iter().map(|_| None::<Result<(), _>>).collect());
         let answered = send_each(&requests, |_| None, CallOrder::Together, call).now_or_never().unwrap();
         assert_eq!(
             answered.into_iter().map(|it| it.unwrap_err().kind()).collect::<Vec<_>>(),

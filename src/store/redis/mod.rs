@@ -160,9 +160,9 @@ impl RedisStore {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { topology, encoder, .. } = self;
+        let Self { address, encoder, .. } = self;
         f.debug_struct("RedisStore")
-            .field("servers", topology)
+            .field("servers", address)
             .field("prefix", &encoder.prefix())
             .finish_non_exhaustive()
     }

@@ -120,21 +120,16 @@ fn tuned(info: ConnectionInfo, options: &RedisOptions) -> ConnectionInfo {
 /// Returns the address of a server as a URL, with the database and without user and password.
 pub(crate) fn url_of(client: &Client) -> String {
     let info = client.get_connection_info();
-    let scheme = match info.addr() {
-        ConnectionAddr::TcpTls { .. } => "rediss",
-        ConnectionAddr::Unix(_) => "redis+unix",
-        _ => "redis",
+    let node = |host: &String, port: &u16| NodeAddress::new(host.clone(), *port).to_string();
+    let (scheme, server) = match info.addr() {
+        ConnectionAddr::Tcp(host, port) => ("redis", node(host, port)),
+        ConnectionAddr::TcpTls { host, port, .. } => ("rediss", node(host, port)),
+        other => ("redis+unix", other.to_string()),
     };
-    let server = match info.addr() {
-        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-            NodeAddress::new(host.clone(), *port).to_string()
-        }
-        other => other.to_string(),
-    };
-    let database = match (info.redis_settings().db(), info.addr()) {
-        (0, _) => String::new(),
-        (database, ConnectionAddr::Unix(_)) => format!("?db={database}"),
-        (database, _) => format!("/{database}"),
+    let database = match info.redis_settings().db() {
+        0 => String::new(),
+        database if scheme == "redis+unix" => format!("?db={database}"),
+        database => format!("/{database}"),
     };
     format!("{scheme}://{server}{database}")
 }

@@ -4,14 +4,14 @@
 //! a refused password for good, and it cannot be told to drop a connection that answers out of turn. All three
 //! matter here.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
 use parking_lot::Mutex;
-use redis::{Pipeline, RedisError, aio::MultiplexedConnection};
+use redis::{Pipeline, RedisError, Value, aio::MultiplexedConnection};
 use tokio::time::{Instant, timeout};
 
 use crate::store::{
@@ -113,7 +113,7 @@ impl Connection {
         match outcome {
             Ok(answer) if call.is_answered_by(&answer) => {
                 self.answered(generation);
-                if errors::is_of_a_replica(&answer) {
+                if is_of_a_replica(&answer) {
                     self.give_up(generation);
                 }
                 Ok(call.answer(answer))
@@ -247,8 +247,36 @@ fn first_of_many(error: RedisError) -> RedisError {
     errors.and_then(|errors| errors.first().map(|(_, first)| first.clone().into())).unwrap_or(error)
 }
 
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("to", &self.endpoint).finish_non_exhaustive()
+/// Returns true if a script says of any of its requests that the server is a replica. As the answer to a script this is
+/// no error of the connection.
+fn is_of_a_replica(answer: &Value) -> bool {
+    match answer {
+        Value::Array(parts) => match &parts[..] {
+            [Value::BulkString(verdict), Value::BulkString(reason)] if verdict == b"error" => {
+                reason.windows(8).any(|word| word == b"READONLY")
+            }
+            parts => parts.iter().any(is_of_a_replica),
+        },
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_is_recognised_by_any_answer_of_a_batch() {
+        let text = |text: &str| Value::BulkString(text.into());
+        let answer = |reason: &str| {
+            Value::Array(vec![text("7"), Value::Int(1), Value::Array(vec![text("error"), text(reason)])])
+        };
+        assert!(is_of_a_replica(&answer("READONLY You can't write against a read only replica.")));
+        assert!(is_of_a_replica(&answer("@user_script: 5: -READONLY You can't write")));
+        let with_count = |reason| Value::Array(vec![answer(reason), Value::Int(0)]);
+        assert!(is_of_a_replica(&with_count("READONLY You can't write against a read only replica.")));
+        assert!(!is_of_a_replica(&with_count("OOM command not allowed")));
+        assert!(!is_of_a_replica(&answer("OOM command not allowed")));
+        assert!(!is_of_a_replica(&Value::Array(vec![text("READONLY")])));
     }
 }

@@ -21,4 +21,3 @@ mod tls;
 pub(crate) mod topology;
 pub(crate) mod url_parts;
 pub(crate) mod urls;
-pub(crate) mod words;

@@ -3,20 +3,26 @@
 use std::{future, time::Duration};
 
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, RedisResult, aio::MultiplexedConnection,
+    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Value,
+    aio::MultiplexedConnection,
 };
-use tokio::time::{sleep, timeout};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
+    net::TcpStream,
+    time::{sleep, timeout},
+};
 
 use crate::{
     core::rough,
-    store::{
-        StoreError,
-        redis::net::{errors, words},
-    },
+    store::{StoreError, redis::net::errors},
 };
 
 /// The time within which a handshake of TLS is not doubted.
 const UNDOUBTED: Duration = Duration::from_millis(200);
+/// The time that the words of a server that refuses a connection may take. A server that has nothing to say waits for a command.
+const SAID_WITHIN: Duration = Duration::from_millis(100);
+/// The greatest length of the words in bytes. Those of protected mode have about a thousand.
+const MOST_SAID: u64 = 4_096;
 
 /// Opens a connection. Times are kept by the caller and not by the client library, so that there is one kind of timeout
 /// and not two.
@@ -45,7 +51,7 @@ pub(crate) async fn opened<T>(
         opened = opening => match opened {
             Ok(opened) => Ok(opened),
             Err(error) => {
-                let error = words::or_refusal(error, client).await;
+                let error = or_refusal(error, client).await;
                 Err(errors::opening(error, info.redis_settings().db()))
             }
         },
@@ -83,6 +89,43 @@ async fn answers_ping(host: &str, port: u16) -> bool {
         // Whatever the server says, it says it without TLS.
         Err(error) => matches!(error.code(), Some("ERR" | "NOAUTH" | "DENIED" | "NOPERM" | "LOADING")),
     }
+}
+
+/// Returns the error by which the server refuses connections, if it does, and otherwise the error with which the opening of
+/// a connection by this client has ended.
+///
+/// In protected mode, or without room for another client, Redis says why and closes the connection. What was sent to it
+/// meanwhile breaks the connection, and the client library tells of that alone. So a second connection is opened, on which
+/// nothing is sent, and what the server says on it is read. Over TLS nothing is read.
+pub(crate) async fn or_refusal(error: RedisError, client: &Client) -> RedisError {
+    let is_broken = error.is_connection_dropped() && !error.is_connection_refusal();
+    // The client library takes whatever answers a password for a refusal of the password.
+    if !is_broken && error.kind() != ErrorKind::AuthenticationFailed {
+        return error;
+    }
+    match timeout(SAID_WITHIN, said(client.get_connection_info().addr())).await {
+        Ok(Some(refusal)) => refusal,
+        Ok(None) | Err(_) => error,
+    }
+}
+
+async fn said(address: &ConnectionAddr) -> Option<RedisError> {
+    let line = match address {
+        ConnectionAddr::Tcp(host, port) => line(TcpStream::connect((&**host, *port)).await.ok()?).await?,
+        #[cfg(unix)]
+        ConnectionAddr::Unix(path) => line(tokio::net::UnixStream::connect(path).await.ok()?).await?,
+        _ => return None,
+    };
+    match redis::parse_redis_value(&line).ok()? {
+        Value::ServerError(error) => Some(error.into()),
+        _ => None,
+    }
+}
+
+async fn line(stream: impl AsyncRead + Unpin) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    BufReader::new(stream.take(MOST_SAID)).read_until(b'\n', &mut line).await.ok()?;
+    Some(line)
 }
 
 /// Returns the address of a server, without user and password.

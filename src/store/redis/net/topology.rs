@@ -1,6 +1,6 @@
 //! The servers behind a store: one, the master that sentinels name, or a cluster.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use redis::Pipeline;
@@ -73,15 +73,6 @@ impl Topology {
         match self {
             Self::One(connection) => connection.subscriber(channels).notifications().boxed(),
             Self::Cluster(cluster) => cluster.notifications(channels).boxed(),
-        }
-    }
-}
-
-impl fmt::Debug for Topology {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::One(connection) => write!(f, "{connection:?}"),
-            Self::Cluster(cluster) => write!(f, "{cluster:?}"),
         }
     }
 }

@@ -113,21 +113,19 @@ pub(crate) fn unused(scheme: &str, rest: &str, read: &RedisConnectionInfo) -> Op
     }
     let is_socket = scheme.ends_with("unix");
     let used: &[_] = if is_socket { &["db", "user", "pass", "protocol"] } else { &["protocol"] };
-    let mut keys = BTreeSet::new();
     let query = rest.split_once('?').map_or("", |(_, query)| query);
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let key = pair.split_once('=').map_or(pair, |(key, _)| key);
-        if !used.contains(&key) {
-            return Some(match is_socket {
-                true => "with something else than db, user, pass and protocol behind the ?",
-                false => {
-                    "with ? and more: a database is written /3, a user and password user:password@ before the host"
-                }
-            });
-        }
-        if !keys.insert(key) {
-            return Some("with one key twice behind the ?");
-        }
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let keys: Vec<_> = pairs.map(|pair| pair.split_once('=').map_or(pair, |(key, _)| key)).collect();
+    if !keys.iter().all(|key| used.contains(key)) {
+        return Some(match is_socket {
+            true => "with something else than db, user, pass and protocol behind the ?",
+            false => {
+                "with ? and more: a database is written /3, a user and password user:password@ before the host"
+            }
+        });
+    }
+    if keys.iter().collect::<BTreeSet<_>>().len() < keys.len() {
+        return Some("with one key twice behind the ?");
     }
     if is_socket && !rest.starts_with('/') {
         return Some("with something before the path of the socket");
@@ -190,6 +188,14 @@ mod tests {
             "unix:///s",
         ] {
             assert_eq!(unused(url), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_character_that_ends_a_user_is_told_with_how_to_write_it() {
+        for (scheme, rest) in [("redis", ":s3/cret@host"), ("redis+cluster", "u:12?s3cret@a")] {
+            let told = "with one of / ? # @ in its user or password: there, write %2F %3F %23 %40";
+            assert_eq!(fault(scheme, rest), told);
         }
     }
 }

@@ -128,7 +128,7 @@ mod tests {
         const PORT: &str = "with a port that is no number from 1 to 65535";
         const QUERY: &str = "with a query that cannot be read";
         const SERVICE: &str = "without a service behind the hosts";
-        const USER: &str = "with one of / ? # @ in its user or password: there, write %2F %3F %23 %40";
+        const USER: &str = "with one of / ? # @ in its user or password: there";
         for (url, fault) in [
             ("s3cret", "without a scheme"),
             ("redis:s3cret@host", "without a scheme"),
@@ -144,7 +144,7 @@ mod tests {
             ("rediss://:s3cret@host#insecure", "rediss://…"),
             ("redis://:s3/cret@host", USER),
             ("redis://:s3?cret@host", USER),
-            ("redis://user:12?s3cret@host", USER),
+            ("redis://user:12?s3cret@host", "with ? and more"),
             ("redis://host?password=s3cret", "with ? and more"),
             ("redis://host#s3cret", "with # and more"),
             ("redis://s3cret@host", "with a user and no password"),

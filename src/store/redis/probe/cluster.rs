@@ -14,7 +14,7 @@ use crate::store::{
         },
         probe::{
             exchange::{Probing, missing, next, read},
-            snapshot::{ClusterSnapshot, Directory, Range, Snapshot},
+            snapshot::{Directory, Range, Snapshot},
         },
     },
 };
@@ -43,7 +43,7 @@ pub(super) async fn run(asking: Probing<'_>, seeds: Vec<NodeAddress>, nodes: &No
         }
     }
     let servers = asking.each(nodes, named.iter().map(|(node, is_replica)| (node, *is_replica))).await;
-    Snapshot { servers, directory: Directory::Cluster(ClusterSnapshot { ranges }) }
+    Snapshot { servers, directory: Directory::Cluster(ranges) }
 }
 
 fn slots(told: &[SlotRange]) -> u32 {

@@ -10,9 +10,8 @@ use crate::store::{
     redis::{
         net::{
             errors,
-            opening::{dial, opened, within},
+            opening::{dial, opened, or_refusal, within},
             options::RedisOptions,
-            words,
         },
         probe::snapshot::ServerAnswer,
     },
@@ -63,7 +62,7 @@ impl Exchange {
                 },
                 Ok(_) => Err(StoreError::unavailable("the answers make no sense")),
                 // The client library may not have noticed before that the server refuses connections.
-                Err(error) => Err(errors::before_sending(words::or_refusal(error, &self.client).await)),
+                Err(error) => Err(errors::before_sending(or_refusal(error, &self.client).await)),
             }
         };
         within(self.response_timeout, || "no answer".to_owned(), sent).await

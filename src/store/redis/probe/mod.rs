@@ -12,11 +12,11 @@ mod snapshot;
 
 use tokio::time::Instant;
 
-pub use self::rights::prefix;
 use self::exchange::Probing;
+pub use self::rights::prefix;
 pub use self::snapshot::{
-    ServerAnswer, ClusterSnapshot, Directory, MissingRight, SentinelOpinion, Purpose, Range, Reading, SentinelSnapshot, ProbedServer,
-    ServerInfo, Snapshot,
+    Directory, MissingRight, ProbedServer, Purpose, Range, Reading, SentinelOpinion, SentinelSnapshot,
+    ServerAnswer, ServerInfo, Snapshot,
 };
 pub use crate::store::redis::{net::cluster::slot::SLOTS, wire::keys::slot};
 use crate::{

@@ -29,8 +29,8 @@ pub enum Directory {
     None,
     /// Sentinels.
     Sentinels(Vec<SentinelSnapshot>),
-    /// The slots of a cluster.
-    Cluster(ClusterSnapshot),
+    /// The slots of a cluster that are served, or the reason why nobody tells.
+    Cluster(Result<Vec<Range>, StoreError>),
 }
 
 /// One server that holds keys.
@@ -122,13 +122,6 @@ pub struct SentinelOpinion {
     pub down_after: Duration,
     /// `Ok` if enough sentinels could agree on a failover now; else its words.
     pub could_fail_over: ServerAnswer<()>,
-}
-
-/// The slots of a cluster, as the cluster tells them.
-#[derive(Debug)]
-pub struct ClusterSnapshot {
-    /// The slots that are served, or the reason why nobody tells.
-    pub ranges: Result<Vec<Range>, StoreError>,
 }
 
 /// Slots that one master serves.

@@ -52,30 +52,30 @@ impl Fields {
 
     /// Reads the next field. A text that cannot be read, and nothing in place of one, come from a record: all that a script
     /// says by itself can be.
-    fn next<T: redis::FromRedisValue>(&mut self, missing: &str, unreadable: &str) -> Result<T, StoreError> {
-        let value = self.value(missing)?;
+    fn next<T: redis::FromRedisValue>(&mut self, what: &str) -> Result<T, StoreError> {
+        let missing = || senseless(&format!("a {what} is missing"));
+        let value = self.0.next().ok_or_else(missing)?;
         let is_of_a_record = matches!(value, Value::BulkString(_) | Value::Nil);
         redis::from_redis_value(value).map_err(|_| match is_of_a_record {
-            true => foreign(unreadable),
-            false => senseless(missing),
+            true => foreign(&format!("a {what} is missing in a record, or cannot be read")),
+            false => missing(),
         })
     }
 
     pub(super) fn text(&mut self) -> Result<String, StoreError> {
-        self.next("a text is missing", "a part of a record is missing, or is no text in UTF-8")
+        self.next("text in UTF-8")
     }
 
     pub(super) fn bytes(&mut self) -> Result<Vec<u8>, StoreError> {
-        self.next("a text is missing", "a text is missing")
+        self.next("text")
     }
 
     pub(super) fn number(&mut self) -> Result<u64, StoreError> {
-        self.next("a number is missing", "a number is missing in a record, or is out of range")
+        self.next("number")
     }
 
     pub(super) fn duration(&mut self) -> Result<Duration, StoreError> {
-        let millis: i64 =
-            self.next("a time is missing", "a time is missing in a record, or is out of range")?;
+        let millis: i64 = self.next("time")?;
         Ok(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
     }
 

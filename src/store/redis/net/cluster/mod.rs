@@ -9,7 +9,6 @@ mod subscriber;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     sync::Arc,
     time::Duration,
 };
@@ -271,12 +270,5 @@ impl Cluster {
 
     fn endpoint(&self, node: &NodeAddress) -> Result<Endpoint, StoreError> {
         Ok(Endpoint::Fixed(Box::new(self.state.nodes.client(node)?)))
-    }
-}
-
-impl fmt::Debug for Cluster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seeds: Vec<_> = self.state.seeds.iter().map(ToString::to_string).collect();
-        write!(f, "the cluster of {}", seeds.join(","))
     }
 }
