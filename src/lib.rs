@@ -101,10 +101,10 @@ pub use self::{
     runtime::env,
     store::{
         durability::Durability,
-        error::{Certainty, StoreError},
+        error::{Certainty, NodeFailure, StoreError},
         inspection::{Holder, HolderState, Inspection, Listing, Waiter},
         memory::MemoryStore,
-        quorum::{NodeFailure, QuorumOptions, QuorumStore},
+        quorum::{QuorumOptions, QuorumStore},
         redis::{Layout, RedisOptions, RedisStore},
     },
     with_lock::{Done, WithLock, WithLockError},

@@ -2,7 +2,8 @@
 
 use std::{fmt, time::Duration};
 
-use crate::core::AHEAD_AT_MOST;
+/// The largest lead of a fence that a node gives out over the node's own time.
+pub const AHEAD_AT_MOST: Duration = Duration::from_secs(1);
 
 /// The fencing number of a grant. A later grant of the same resource always has a larger one.
 ///

@@ -15,14 +15,13 @@ mod mode;
 mod moment;
 mod name;
 mod pauses;
+mod quorum;
 mod readable;
-mod recovery;
 mod renewal;
 mod rounds;
 mod span;
 mod turns;
 mod validity;
-mod vote;
 
 pub(crate) use self::{
     acquisition::{Acquisition, Answer, End, Event, Executed, Release, Situation, Steps, Terms, Told},
@@ -33,22 +32,24 @@ pub(crate) use self::{
     fence::since_given,
     invalid::{not_zero, without_addresses},
     pauses::Pauses,
+    quorum::{QuorumTurn, TurnEvent, TurnNews, TurnStep, most_named},
     readable::{readable, readable_debug},
     renewal::{RenewalPlan, Renewals},
     turns::LONGEST_MEMORY,
     validity::{Validity, jitter},
-    vote::most_named,
 };
 pub use self::{
     backoff::{Backoff, Jitter},
-    fence::Fence,
+    fence::{AHEAD_AT_MOST, Fence},
     invalid::{InvalidValue, in_range},
     mode::Mode,
     moment::Moment,
     name::{Owner, ResourceName, Token, TokenPrefix},
+    quorum::{
+        Incarnation, NotYet, Recovered, Report, Tally, Verdict, abstains_for, granted_fence, is_known,
+        lessons, majority, validity_left,
+    },
     readable::{counted, one_line},
-    recovery::{AHEAD_AT_MOST, Incarnation, NotYet, Recovered, Report, lessons},
     span::{exact, rough},
     validity::{LeaseStatus, LossReason, drift_allowance, guard_band},
-    vote::{Tally, Verdict, abstains_for, granted_fence, is_known, majority, validity_left},
 };

@@ -32,6 +32,16 @@ impl Moment {
         self - Duration::from_nanos(nanos(self.0) % nanos(tick).max(1))
     }
 
+    /// Returns the time since the clock's origin.
+    pub(crate) const fn time_since_origin(self) -> Duration {
+        self.0
+    }
+
+    /// Returns the time since the clock's origin in µs.
+    pub(crate) fn micros(self) -> u64 {
+        u64::try_from(self.0.as_micros()).unwrap_or(u64::MAX)
+    }
+
     /// Returns the time from this moment until `now`; zero if this moment is still to come.
     pub const fn elapsed(self, now: Self) -> Duration {
         now.remaining(self)

@@ -1,11 +1,11 @@
 //! The holders and waiters of a resource, and the names of resources, as a store reports them.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use crate::{
-    core::{Fence, Mode, Owner, ResourceName, TokenPrefix},
-    store::Metadata,
-};
+use crate::core::{Fence, Mode, Owner, ResourceName, TokenPrefix};
+
+/// The metadata that a holder supplies: host, process id, purpose, trace id… `Inspect` shows it, and so does a refusal.
+pub(crate) type Metadata = BTreeMap<String, String>;
 
 /// A holder of a resource, or one that keeps it closed.
 #[derive(Clone, Debug, PartialEq, Eq)]

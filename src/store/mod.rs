@@ -37,14 +37,13 @@ pub use self::{
 };
 pub(crate) use self::{
     durability::Durability,
-    error::{Certainty, StoreError},
-    inspection::{Holder, HolderState, Inspection, Listing, Waiter},
+    error::{Certainty, NodeFailure, StoreError},
+    inspection::{Holder, HolderState, Inspection, Listing, Metadata, Waiter},
     memory::MemoryStore,
     node::AcquiredFrom,
     notices::{LONGEST_REASON, is_reason},
-    quorum::{NodeFailure, QuorumOptions, QuorumStore},
+    quorum::{QuorumOptions, QuorumStore},
     redis::RedisStore,
-    types::Metadata,
 };
 #[cfg(doc)]
 use crate::core::Mode;

@@ -1,16 +1,13 @@
 //! The requests and answers of the verbs of a store.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 #[cfg(doc)]
 use crate::store::Store;
 use crate::{
     core::{Fence, Mode, Owner, ResourceName, Token},
-    store::{Holder, Inbox, StoreError},
+    store::{Holder, Inbox, Metadata, StoreError},
 };
-
-/// The metadata that a holder supplies: host, process id, purpose, trace id… `Inspect` shows it, and so does a refusal.
-pub(crate) type Metadata = BTreeMap<String, String>;
 
 /// The queue ticket of an acquisition that waits in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +127,17 @@ pub enum Released {
         /// The number of holds that the same owner still has; 0 without an owner.
         count: u64,
     },
+}
+
+impl Released {
+    /// Returns the answer to a token that `held` or not, whose owner still has this many holds.
+    pub(crate) const fn of(held: bool, count: u64) -> Self {
+        match (held, count) {
+            (false, count) => Self::NotHeld { count },
+            (true, 0) => Self::Freed,
+            (true, count) => Self::StillHeld { count },
+        }
+    }
 }
 
 /// The certain answers to [`Store::hand_off`].

@@ -2,94 +2,98 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use crate::{
-    core::{Fence, Tally, Verdict},
+    core::{Fence, Verdict},
     store::{
-        Acquired, Acquisition, Certainty, Grant, StoreError,
+        Acquired, Acquisition, Grant, StoreError,
         quorum::{
-            asking::raise,
-            core::Core,
-            counting::placed,
+            ballot::Ballot,
             given_fence::GivenFence,
-            ledger::Granted,
-            node::{Ballot, Node},
-            poll::Round,
-            voting::{Attempt, said},
+            round::Round,
+            shared::Quorum,
+            tokens::Granted,
+            voting::{QuorumAttempt, Raises, said},
         },
     },
 };
 
-type Answer = Result<Acquired, StoreError>;
+type AcquireAnswer = Result<Acquired, StoreError>;
 
 /// Has the nodes vote on all of these, and replies as soon as each is decided.
 pub(super) async fn acquire(
-    core: Arc<Core>,
-    asked: Vec<Arc<Acquisition>>,
-    reply: oneshot::Sender<Vec<Answer>>,
+    quorum: Arc<Quorum>,
+    mut asked: Vec<Arc<Acquisition>>,
+    reply: oneshot::Sender<Vec<AcquireAnswer>>,
 ) {
-    let sent = core.now();
-    let waited = asked.iter().map(|asked| core.ledger.waits(asked.hold.token, None)).collect();
-    let (number, expected) = core.ledger.begin(&asked, sent);
+    let sent = quorum.now();
     let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
-    let timeouts = core.options.timeouts_for(shortest);
-    let (first, clock) = (core.fence_clock.propose(asked.len(), sent), Arc::default());
-    let place = core.fence_clock.place(sent);
-    let at_its_place = |asked: Arc<Acquisition>| match core.waiters.begin(&asked, number, place, sent) {
-        None => asked,
-        place => Arc::new(placed(&asked, place)),
-    };
-    let asked: Arc<[_]> = asked.into_iter().map(at_its_place).collect();
-    let voted_twice = AtomicBool::new(false);
-    let attempt =
-        Attempt { core, asked, number, expected, waited, first, clock, sent, timeouts, voted_twice };
+    let timeouts = quorum.options.timeouts_for(shortest);
+    let (first, (number, before)) =
+        quorum.books(|books| (books.fence_clock.propose(asked.len(), sent), books.begin(&mut asked, sent)));
+    let (clock, voted_twice) = (AtomicU64::default(), AtomicBool::default());
+    let attempt = QuorumAttempt { quorum, asked, number, before, first, clock, sent, timeouts, voted_twice };
+    let attempt = Arc::new(attempt);
     let votes = attempt.votes().await;
     attempt.follow_clocks(&votes);
-    let mut answers: Vec<Answer> = attempt.requests().map(|which| attempt.count(&votes, which)).collect();
+    let mut answers: Vec<AcquireAnswer> =
+        attempt.requests().map(|which| attempt.count(&votes, which)).collect();
     let unknown = attempt.unknown_fences(&votes, &answers);
-    attempt.write_back(Arc::clone(&unknown), &mut answers).await;
+    attempt.write_back(&unknown, &mut answers).await;
     attempt.book(&votes, &mut answers);
-    let (granted, waits): (Vec<Option<Grant>>, Vec<bool>) = answers
+    let mut granted: Vec<Option<Grant>> = answers.iter().map(grant_of).collect();
+    let mut waits: Vec<bool> = answers
         .iter()
-        .enumerate()
-        .map(|(which, answer)| (grant_of(answer), attempt.waits_after(which, answer)))
-        .unzip();
-    let (granted, waits) = match reply.send(answers) {
-        Ok(()) => (granted, waits),
+        .zip(&attempt.before)
+        .map(|(answer, before)| waits_after(answer, before.waited))
+        .collect();
+    if reply.send(answers).is_err() {
         // The caller is gone, so nobody knows of the grants.
-        Err(_) => attempt.cancel(),
-    };
+        attempt.quorum.books(|books| books.forget(attempt.asked.iter().map(|asked| &asked.hold)));
+        granted.fill(None);
+        waits.fill(false);
+    }
     attempt.tidy_up(votes, (&granted, &waits), &unknown).await;
 }
 
-fn grant_of(answer: &Answer) -> Option<Grant> {
+fn grant_of(answer: &AcquireAnswer) -> Option<Grant> {
     match answer {
         Ok(Acquired::Granted(grant)) => Some(*grant),
         _ => None,
     }
 }
 
-impl Attempt {
+/// Returns true if the token waits from now on: it has queue tickets, and whoever asked will release it.
+fn waits_after(answer: &AcquireAnswer, waited: bool) -> bool {
+    match answer {
+        Ok(Acquired::Queued { .. }) => true,
+        Err(error) => waited && error.is_transient(),
+        Ok(_) => false,
+    }
+}
+
+impl QuorumAttempt {
     /// Feeds the clocks and the fences of the nodes into the next proposal.
     fn follow_clocks(&self, votes: &Round<Ballot>) {
-        let fence_clock = &self.core.fence_clock;
-        match self.clock.load(Ordering::Relaxed) {
-            0 => {}
-            clock => fence_clock.follow(Fence::new(clock), self.sent),
-        }
-        let fences = self.requests().flat_map(|which| votes.on(which).flatten().filter_map(Ballot::fence));
-        if let Some(largest) = fences.max() {
-            fence_clock.seen(largest);
-        }
+        let clock = self.clock.load(Ordering::Relaxed);
+        let fences = self.requests().flat_map(|which| said(votes, which).map(|(_, said)| said));
+        let largest = fences.max();
+        self.quorum.books(|books| {
+            if clock > 0 {
+                books.fence_clock.follow(Fence::new(clock), self.sent);
+            }
+            if let Some(largest) = largest {
+                books.fence_clock.seen(largest);
+            }
+        });
     }
 
     /// Returns the fences that are not known to a majority of the holders.
-    fn unknown_fences(&self, votes: &Round<Ballot>, answers: &[Answer]) -> Arc<[(usize, Fence)]> {
+    fn unknown_fences(&self, votes: &Round<Ballot>, answers: &[AcquireAnswer]) -> Arc<Raises> {
         let fences = answers.iter().enumerate();
         let fences = fences.filter_map(|(which, answer)| Some((which, grant_of(answer)?.fence?)));
         fences.filter(|&(which, fence)| !self.is_known(votes, which, fence)).collect()
@@ -97,82 +101,50 @@ impl Attempt {
 
     /// Raises fences on the nodes. They stay monotonic only if a majority of the holders knows the fence that is given
     /// out.
-    async fn write_back(&self, raises: Arc<[(usize, Fence)]>, answers: &mut [Answer]) {
+    async fn write_back(self: &Arc<Self>, raises: &Arc<Raises>, answers: &mut [AcquireAnswer]) {
         if raises.is_empty() || planted!("the largest fence is not written back") {
             return;
         }
-        let mut raised = Round::ask(&self.core.nodes, |_, node| {
-            let (core, asked, raises) =
-                (Arc::clone(&self.core), Arc::clone(&self.asked), Arc::clone(&raises));
-            async move { raise(&core, &node, &asked, &raises).await }.boxed()
+        let mut raised = Round::ask(&self.quorum, |_, node| {
+            let (attempt, raises) = (Arc::clone(self), Arc::clone(raises));
+            async move { attempt.raise(node, &raises).await }
         });
-        let verdict = |raised: &Round<Result<bool, StoreError>>, at| {
-            let mut tally = Tally::new(self.core.nodes.len());
-            for answer in raised.on(at).flatten() {
-                match answer {
-                    Ok(true) => tally.yes(),
-                    // The node may still execute it later.
-                    Ok(false) | Err(_) => tally.silent(),
-                }
-            }
-            tally.on_state()
-        };
+        // A node on which the token does not hold may still execute the acquisition later.
+        let vote = |answer: &Result<bool, _>| answer.as_ref().is_ok_and(|holds| *holds).then_some(true);
+        let verdict = |raised: &Round<_>, at| raised.tally(at, vote).on_state();
         // The time to connect counts once for both rounds, so that an answer does not come later than promised.
-        let timeouts = self.timeouts.second_round(self.sent.elapsed(self.core.now()));
+        let timeouts = self.timeouts.second_round(self.sent.elapsed(self.quorum.now()));
         raised
             .gather(timeouts, |raised| (0..raises.len()).all(|at| verdict(raised, at) != Verdict::Open))
             .await;
         for (at, (which, _)) in raises.iter().enumerate() {
             if verdict(&raised, at) != Verdict::Yes {
-                answers[*which] = Err(self.not_raised(&raised, at));
+                let failures = raised.failures(at, self.timeouts.met, |answer| answer.as_ref().err());
+                answers[*which] = Err(self.quorum.no_quorum(failures, true));
             } else if let Err(error) = self.in_time(*which) {
                 answers[*which] = Err(error);
             }
         }
         // Late nodes are raised all the same.
-        tokio::spawn(async move { while raised.late().await.is_some() {} });
-    }
-
-    fn not_raised(&self, raised: &Round<Result<bool, StoreError>>, at: usize) -> StoreError {
-        let reason = |(node, answer): (&Arc<Node>, Option<&Result<bool, StoreError>>)| match answer {
-            None => Some(node.failure(StoreError::timed_out(self.timeouts.met))),
-            Some(Err(error)) => Some(node.failure(error.clone())),
-            Some(Ok(_)) => None,
-        };
-        let failures = self.core.nodes.iter().zip(raised.on(at)).filter_map(reason).collect();
-        self.core.no_quorum(failures, Certainty::Unknown)
+        tokio::spawn(raised.each_answer(|_, _, _| {}));
     }
 
     /// Records the grants. A token that was released meanwhile is not recorded.
-    fn book(&self, votes: &Round<Ballot>, answers: &mut [Answer]) {
-        for (which, (asked, answer)) in self.asked.iter().zip(answers).enumerate() {
+    fn book(&self, votes: &Round<Ballot>, answers: &mut [AcquireAnswer]) {
+        for (which, answer) in answers.iter_mut().enumerate() {
             let Some(grant) = grant_of(answer) else {
                 continue;
             };
-            let fence = grant.fence.map(|fence| GivenFence::new(fence, self.expected[which].as_ref()));
+            let (expected, nodes) = (self.before[which].expected.as_ref(), self.quorum.nodes.len());
+            let fence = grant.fence.map(|fence| GivenFence::new(fence, nodes, expected));
             if let Some(fence) = &fence {
                 said(votes, which).for_each(|(node, said)| fence.said(node, said));
             }
-            let granted = Granted { asked: Arc::clone(asked), fence };
-            if !self.core.ledger.grant(self.number, granted) {
+            let granted = Granted { asked: Arc::clone(&self.asked[which]), fence };
+            if !self.quorum.books(|books| books.tokens.grant(self.number, granted)) {
                 let doing = "acquire: it was released or asked for again meanwhile".to_owned();
                 *answer = Err(StoreError::reply_lost(doing));
             }
-        }
-    }
-
-    /// Cancels all grants of the attempt, because nobody knows of them.
-    fn cancel(&self) -> (Vec<Option<Grant>>, Vec<bool>) {
-        self.core.forget(self.asked.iter().map(|asked| &asked.hold));
-        (vec![None; self.asked.len()], vec![false; self.asked.len()])
-    }
-
-    /// Returns true if the token waits from now on: it has queue tickets, and whoever asked will release it.
-    fn waits_after(&self, which: usize, answer: &Answer) -> bool {
-        match answer {
-            Ok(Acquired::Queued { .. }) => true,
-            Err(error) => self.waited[which] && error.is_transient(),
-            Ok(_) => false,
         }
     }
 }

@@ -1,16 +1,14 @@
 //! The counting of votes: the answer to each request.
 
-use std::sync::Arc;
-
 use crate::{
     core::{Mode, Verdict, granted_fence, validity_left},
     store::{
-        Acquired, Acquisition, Certainty, Grant, QueueTicket, Refusal, StoreError,
+        Acquired, Acquisition, Grant, Refusal, StoreError,
         quorum::{
-            asking::median,
-            node::{Ballot, Node},
-            poll::Round,
-            voting::{Attempt, said, tally},
+            ballot::Ballot,
+            round::Round,
+            shared::median,
+            voting::{QuorumAttempt, said},
         },
     },
 };
@@ -20,21 +18,15 @@ pub(super) fn can_give_way(asked: &Acquisition) -> bool {
     asked.ticket.is_some() && asked.mode == Mode::Exclusive && asked.hold.owner.is_none()
 }
 
-/// Returns the same acquisition with this place in the queue.
-pub(super) fn placed(asked: &Acquisition, place: Option<u64>) -> Acquisition {
-    let ticket = asked.ticket.map(|ticket| QueueTicket { place, ..ticket });
-    Acquisition { ticket, ..asked.clone() }
-}
-
-impl Attempt {
+impl QuorumAttempt {
     /// Returns the result of the votes on one request.
     pub(super) fn count(&self, votes: &Round<Ballot>, which: usize) -> Result<Acquired, StoreError> {
         let ballots = || votes.on(which).flatten();
         let grants: Vec<Grant> = ballots().filter_map(Ballot::grant).collect();
-        match tally(votes, which).on_request() {
+        match votes.tally(which, Ballot::vote).on_request() {
             Verdict::Yes => {
                 self.in_time(which)?;
-                let expected = self.expected[which].as_ref().map(|expected| expected.get());
+                let expected = self.before[which].expected.as_ref().map(|expected| expected.get());
                 let is_known = |fence| self.is_known(votes, which, fence);
                 let fence = granted_fence(expected, is_known, said(votes, which).map(|(_, said)| said));
                 Ok(Acquired::Granted(Grant { fence, holds: median(grants.iter().map(|grant| grant.holds)) }))
@@ -67,12 +59,12 @@ impl Attempt {
         let mut refusal = self.refusal(refusals, yes);
         let asked = &self.asked[which];
         let places = ahead.len() + if can_give_way(asked) { yes } else { 0 };
-        if places < self.core.needed() {
+        if places < self.quorum.needed() {
             return Ok(Acquired::Refused(refusal));
         }
         if yes > 0 {
-            refusal.remaining =
-                refusal.remaining.min(self.core.waiters.patience_after_split(asked.hold.token));
+            let patience = self.quorum.books(|books| books.tokens.patience_after_split(asked.hold.token));
+            refusal.remaining = refusal.remaining.min(patience);
         }
         Ok(Acquired::Queued { refusal, ahead: median(ahead.into_iter()) })
     }
@@ -80,7 +72,7 @@ impl Attempt {
     /// Returns an error if the grant is no longer valid, since only a valid grant is given out. Recovery relies on that:
     /// when a node is taught, every grant that its earlier incarnation contributed to was given out.
     pub(super) fn in_time(&self, which: usize) -> Result<(), StoreError> {
-        let spent = self.sent.elapsed(self.core.now());
+        let spent = self.sent.elapsed(self.quorum.now());
         match validity_left(self.asked[which].ttl, spent).is_zero() {
             true => Err(StoreError::timed_out(spent)),
             false => Ok(()),
@@ -91,7 +83,7 @@ impl Attempt {
     /// be free.
     fn refusal(&self, mut refusals: Vec<&Refusal>, free: usize) -> Refusal {
         refusals.sort_by_key(|refusal| refusal.remaining);
-        let missing = self.core.needed() - free;
+        let missing = self.quorum.needed() - free;
         let remaining = refusals[missing.min(refusals.len()) - 1].remaining;
         let named =
             |refusal: &Refusal| refusals.iter().filter(|other| other.by.token == refusal.by.token).count();
@@ -101,15 +93,8 @@ impl Attempt {
     }
 
     fn no_quorum(&self, votes: &Round<Ballot>, which: usize, yes: usize) -> StoreError {
-        let reason = |(node, ballot): (&Arc<Node>, Option<&Ballot>)| match ballot {
-            None => Some(node.failure(StoreError::timed_out(self.timeouts.met))),
-            Some(Ballot::Abstains(error) | Ballot::Failed(error)) => Some(node.failure(error.clone())),
-            Some(_) => None,
-        };
-        let failures: Vec<_> = self.core.nodes.iter().zip(votes.on(which)).filter_map(reason).collect();
+        let failures = votes.failures(which, self.timeouts.met, Ballot::failure);
         let perhaps = failures.iter().filter(|failure| failure.is_unknown()).count();
-        let certainty =
-            if yes + perhaps >= self.core.needed() { Certainty::Unknown } else { Certainty::NotExecuted };
-        self.core.no_quorum(failures, certainty)
+        self.quorum.no_quorum(failures, yes + perhaps >= self.quorum.needed())
     }
 }

@@ -1,9 +1,6 @@
 //! The fence clock of a quorum: it proposes one fence to all nodes, so that none has to be raised.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use crate::core::{Fence, Moment};
 
@@ -13,10 +10,7 @@ const LEAD: Duration = Duration::from_millis(5);
 
 /// The known clocks and fences of the nodes.
 #[derive(Debug, Default)]
-pub(super) struct FenceClock(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
+pub(super) struct FenceClock {
     /// The reading of the fastest clock when it executed a request, less the time at which that request was sent, in µs.
     /// `None` until a node has reported its clock.
     ahead: Option<i64>,
@@ -28,61 +22,47 @@ struct Known {
 
 impl FenceClock {
     /// Returns the fence for the first of `count` requests that are sent now; zero if no clock is known.
-    pub(super) fn propose(&self, count: usize, now: Moment) -> Fence {
-        let mut known = self.known();
-        let Some(ahead) = known.ahead else {
+    pub(super) fn propose(&mut self, count: usize, now: Moment) -> Fence {
+        let Some(ahead) = self.ahead else {
             return Fence::new(0);
         };
-        let first = (micros(now + LEAD).saturating_add_signed(ahead)).max(known.largest.saturating_add(1));
-        known.largest = first.saturating_add(count as u64 - 1);
+        let first = ((now + LEAD).micros().saturating_add_signed(ahead)).max(self.largest.saturating_add(1));
+        self.largest = first.saturating_add(count as u64 - 1);
         Fence::new(first)
     }
 
     /// Returns the place in the queues of a request that is sent now: about the time in µs. Those of two clients compare as
     /// the times at which they were sent, as far as both know the fastest clock. `None` if no clock is known.
     pub(super) fn place(&self, now: Moment) -> Option<u64> {
-        Some(micros(now).saturating_add_signed(self.known().ahead_at_least?))
+        Some(now.micros().saturating_add_signed(self.ahead_at_least?))
     }
 
     /// Records that nodes gave out fences up to this one.
-    pub(super) fn seen(&self, fence: Fence) {
-        let mut known = self.known();
-        known.largest = known.largest.max(fence.get());
+    pub(super) fn seen(&mut self, fence: Fence) {
+        self.largest = self.largest.max(fence.get());
     }
 
     /// Records the reading of the fastest clock when it executed a request that was sent at `sent`. A request that took
     /// long takes effect at once, and its effect fades slowly.
-    pub(super) fn follow(&self, clock: Fence, sent: Moment) {
+    pub(super) fn follow(&mut self, clock: Fence, sent: Moment) {
         const SLOWLY: i64 = 256;
         const SOON: i64 = 16;
         let now = ahead(clock, sent);
-        let mut known = self.known();
-        let least = known.ahead_at_least.unwrap_or(now);
+        let least = self.ahead_at_least.unwrap_or(now);
         // The fastest clock may have been out of reach, so it rises soon.
-        known.ahead_at_least = Some(now.min(least + now.saturating_sub(least) / SOON));
-        let before = known.ahead.unwrap_or(now);
-        known.ahead = Some(now.max(before - before.saturating_sub(now) / SLOWLY));
+        self.ahead_at_least = Some(now.min(least + now.saturating_sub(least) / SOON));
+        let before = self.ahead.unwrap_or(now);
+        self.ahead = Some(now.max(before - before.saturating_sub(now) / SLOWLY));
     }
 
     /// Records that a clock read this before now.
-    pub(super) fn at_least(&self, clock: Fence, now: Moment) {
-        let mut known = self.known();
-        known.ahead = known.ahead.max(Some(ahead(clock, now)));
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        // No code panics half-way while it holds this lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn at_least(&mut self, clock: Fence, now: Moment) {
+        self.ahead = self.ahead.max(Some(ahead(clock, now)));
     }
 }
 
 fn ahead(clock: Fence, of: Moment) -> i64 {
-    i64::try_from(clock.get()).unwrap_or(i64::MAX).saturating_sub_unsigned(micros(of))
-}
-
-fn micros(moment: Moment) -> u64 {
-    let since = Moment::since_origin(Duration::ZERO).elapsed(moment);
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    i64::try_from(clock.get()).unwrap_or(i64::MAX).saturating_sub_unsigned(of.micros())
 }
 
 #[cfg(test)]
@@ -95,7 +75,7 @@ mod tests {
 
     #[test]
     fn proposals_follow_the_clocks_at_the_pace_of_time_and_never_repeat_a_number() {
-        let fence_clock = FenceClock::default();
+        let mut fence_clock = FenceClock::default();
         assert_eq!(fence_clock.propose(1, at(1_000)), Fence::new(0));
         fence_clock.follow(Fence::new(9_000_000), at(1_000));
         assert_eq!(fence_clock.propose(3, at(1_010)), Fence::new(9_015_000));
@@ -107,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_request_that_took_long_is_forgotten_slowly() {
-        let fence_clock = FenceClock::default();
+        let mut fence_clock = FenceClock::default();
         fence_clock.follow(Fence::new(1_000_000), at(1_000));
         // The request took 30 ms to arrive.
         fence_clock.follow(Fence::new(1_130_000), at(1_100));

@@ -1,6 +1,9 @@
 //! The fence that a hold was given, and the larger ones by which some nodes know it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use crate::core::Fence;
 
@@ -8,29 +11,27 @@ use crate::core::Fence;
 #[derive(Debug)]
 pub(super) struct GivenFence {
     fence: Fence,
-    /// The nodes that gave a larger one and did not count, or counted later. Nothing lowers it there.
-    larger: Mutex<Vec<(usize, Fence)>>,
+    /// For each node the larger one that it gave, or zero. It did not count, or counted later; nothing lowers its fence.
+    larger: Box<[AtomicU64]>,
 }
 
 impl GivenFence {
     /// Creates a fence that was just given out, or returns the expected one if it is the same.
-    pub(super) fn new(fence: Fence, expected: Option<&Arc<Self>>) -> Arc<Self> {
+    pub(super) fn new(fence: Fence, nodes: usize, expected: Option<&Arc<Self>>) -> Arc<Self> {
         match expected.filter(|expected| expected.fence == fence) {
             Some(expected) => Arc::clone(expected),
-            None => Arc::new(Self { fence, larger: Mutex::default() }),
+            None => Arc::new(Self { fence, larger: (0..nodes).map(|_| AtomicU64::default()).collect() }),
         }
     }
 
-    pub(super) fn get(&self) -> Fence {
+    pub(super) const fn get(&self) -> Fence {
         self.fence
     }
 
     /// Notes what a node gave to a hold that has this fence.
     pub(super) fn said(&self, node: usize, said: Fence) {
         if said > self.fence {
-            let mut larger = self.larger();
-            larger.retain(|(other, _)| *other != node);
-            larger.push((node, said));
+            self.larger[node].store(said.get(), Ordering::Relaxed);
         }
     }
 
@@ -38,11 +39,7 @@ impl GivenFence {
     /// another, so the one that it gave before proves that nobody else has held there since. It does not prove it for the
     /// time before: a forced release that reached only some nodes may have let somebody in until then.
     pub(super) fn meant(&self, node: usize, said: Fence) -> Fence {
-        if self.larger().contains(&(node, said)) { self.fence } else { said }
-    }
-
-    fn larger(&self) -> MutexGuard<'_, Vec<(usize, Fence)>> {
-        // No code panics while it holds this lock.
-        self.larger.lock().unwrap_or_else(PoisonError::into_inner)
+        let is_the_same = said > self.fence && self.larger[node].load(Ordering::Relaxed) == said.get();
+        if is_the_same { self.fence } else { said }
     }
 }

@@ -2,47 +2,57 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use futures_util::FutureExt;
-
 use crate::{
-    core::{ResourceName, Token, TokenPrefix},
+    core::{ResourceName, TokenPrefix},
     store::{
-        Holder, HolderState, HoldersNotified, Inspection, Listing, QuorumNode, Reply, StoreError, ToHolders,
-        Waiter, Walk,
-        quorum::{asking::median, core::Core, poll::Round, renew_release::short},
+        Holder, HolderState, HoldersNotified, Inspection, Listing, QuorumNode, StoreError, ToHolders, Waiter,
+        Walk,
+        quorum::{
+            renew_release::short,
+            round::Round,
+            shared::{Quorum, median},
+        },
     },
 };
 
-type Said<T> = Result<T, StoreError>;
-
 /// Asks all nodes, and waits for all of them. At least a majority has to answer. Also returns the number of nodes on
 /// which an item has to be seen so that it may be on a majority.
-async fn all<T: Send + 'static>(
-    core: &Core,
-    question: impl Fn(Arc<dyn QuorumNode>) -> Reply<'static, T>,
-) -> Said<(Vec<T>, usize)> {
-    let mut round = Round::ask(&core.nodes, |_, node| {
-        let answer = question(Arc::clone(&node.store)).map(|answer| vec![answer]);
-        async move { node.insist(1, answer).await }.boxed()
-    });
-    let timeouts = core.options.timeouts();
+async fn all<T: Send + 'static, Answer>(
+    quorum: &Arc<Quorum>,
+    question: impl Fn(Arc<dyn QuorumNode>) -> Answer,
+) -> Result<(Vec<T>, usize), StoreError>
+where
+    Answer: Future<Output = Result<T, StoreError>> + Send + 'static,
+{
+    let (needed, timeouts) = (quorum.needed(), quorum.options.timeouts());
+    let mut round = Round::of_one(quorum, question);
     round.gather(timeouts, |_| false).await;
     let answered = round.on(0).flatten().flatten().count();
-    if answered < core.needed() {
-        return Err(short(core, &round, 0, timeouts.met));
+    if answered < needed {
+        return Err(short(quorum, &round, 0, timeouts.met));
     }
-    let silent = core.nodes.len() - answered;
-    let enough = core.needed().saturating_sub(silent).max(1);
-    Ok((round.into_answers().flatten().collect(), enough))
+    let silent = quorum.nodes.len() - answered;
+    Ok((round.into_answers().flatten().collect(), needed.saturating_sub(silent).max(1)))
 }
 
-pub(super) async fn inspect(core: &Core, resource: &ResourceName, limit: usize) -> Said<Inspection> {
+/// Returns the items that enough nodes have named, in their order.
+fn agreed<T: Ord>(named: impl Iterator<Item = T>, enough: usize) -> impl Iterator<Item = T> {
+    let mut nodes: BTreeMap<T, usize> = BTreeMap::new();
+    named.for_each(|item| *nodes.entry(item).or_default() += 1);
+    nodes.into_iter().filter(move |(_, nodes)| *nodes >= enough).map(|(item, _)| item)
+}
+
+pub(super) async fn inspect(
+    quorum: &Arc<Quorum>,
+    resource: &ResourceName,
+    limit: usize,
+) -> Result<Inspection, StoreError> {
     let question = |store: Arc<dyn QuorumNode>| {
         let name = resource.clone();
         // More than are wanted: holders that end at about the same time end in another order on each node.
-        async move { store.inspect(&name, limit.saturating_mul(2)).await }.boxed()
+        async move { store.inspect(&name, limit.saturating_mul(2)).await }
     };
-    let (mut inspections, enough) = all(core, question).await?;
+    let (mut inspections, enough) = all(quorum, question).await?;
     let queues: Vec<Vec<Waiter>> = inspections.iter_mut().map(|it| std::mem::take(&mut it.waiters)).collect();
     let waiting = median(inspections.iter().map(|inspection| inspection.waiting));
     let all_waiters_told =
@@ -94,7 +104,7 @@ fn in_one_queue(queues: Vec<Vec<Waiter>>, enough: usize) -> Vec<Waiter> {
 
 /// Lists the names that enough nodes have. A page of each node ends at another name, so what is behind the first of these ends
 /// is left to the next page of all nodes.
-pub(super) async fn list(core: &Core, walk: &Walk) -> Said<Listing> {
+pub(super) async fn list(quorum: &Arc<Quorum>, walk: &Walk) -> Result<Listing, StoreError> {
     /// The largest number of pages of each node for one page of all.
     const PAGES: usize = 8;
     let (mut walk, limit) = (walk.clone(), walk.limit);
@@ -102,22 +112,18 @@ pub(super) async fn list(core: &Core, walk: &Walk) -> Said<Listing> {
     for page in 1..=PAGES {
         let question = |store: Arc<dyn QuorumNode>| {
             let walk = walk.clone();
-            async move { store.list(&walk).await }.boxed()
+            async move { store.list(&walk).await }
         };
-        let (listings, enough) = all(core, question).await?;
+        let (listings, enough) = all(quorum, question).await?;
         found.walked += listings.iter().map(|listing| listing.walked).sum::<u64>();
         let cut = listings.iter().filter(|listing| !listing.complete);
         // A node that gave up early may lack any name.
         let gave_up = listings.iter().any(|listing| listing.cut_short);
         found.cut_short |= gave_up;
         let end = cut.filter_map(|listing| listing.resources.last()).min().cloned();
-        let mut seen: BTreeMap<ResourceName, usize> = BTreeMap::new();
-        for name in listings.into_iter().flat_map(|listing| listing.resources) {
-            *seen.entry(name).or_default() += 1;
-        }
+        let names = listings.into_iter().flat_map(|listing| listing.resources);
         let known = |name: &ResourceName| end.as_ref().is_none_or(|end| name <= end);
-        let agreed = seen.into_iter().filter(|(name, nodes)| *nodes >= enough && known(name));
-        found.resources.extend(agreed.map(|(name, _)| name));
+        found.resources.extend(agreed(names, enough).filter(known));
         found.complete = end.is_none() && !gave_up && found.resources.len() <= limit;
         match end {
             // There is no name to go on behind.
@@ -130,29 +136,28 @@ pub(super) async fn list(core: &Core, walk: &Walk) -> Said<Listing> {
     Ok(found)
 }
 
-pub(super) async fn force_release(core: &Core, resource: &ResourceName) -> Said<u64> {
+pub(super) async fn force_release(quorum: &Arc<Quorum>, resource: &ResourceName) -> Result<u64, StoreError> {
     let question = |store: Arc<dyn QuorumNode>| {
         let name = resource.clone();
-        async move { store.force_release(&name).await }.boxed()
+        async move { store.force_release(&name).await }
     };
-    let (counts, _) = all(core, question).await?;
+    let (counts, _) = all(quorum, question).await?;
     Ok(median(counts.into_iter()))
 }
 
 /// Notifies the holders on each node. A holder is one that a majority may have; what only a minority has is left over from
 /// an attempt, and means nothing to its manager.
-pub(super) async fn notify_holders(core: &Core, to: &ToHolders) -> Said<HoldersNotified> {
+pub(super) async fn notify_holders(
+    quorum: &Arc<Quorum>,
+    to: &ToHolders,
+) -> Result<HoldersNotified, StoreError> {
     let to = Arc::new(to.clone());
     let question = |store: Arc<dyn QuorumNode>| {
         let to = Arc::clone(&to);
-        async move { store.notify_holders(&to).await }.boxed()
+        async move { store.notify_holders(&to).await }
     };
-    let (notified, enough) = all(core, question).await?;
+    let (notified, enough) = all(quorum, question).await?;
     let complete = notified.iter().all(|notified| notified.complete);
-    let mut seen: BTreeMap<Token, usize> = BTreeMap::new();
-    for token in notified.into_iter().flat_map(|notified| notified.holders) {
-        *seen.entry(token).or_default() += 1;
-    }
-    let holders = seen.into_iter().filter(|(_, nodes)| *nodes >= enough).map(|(token, _)| token);
-    Ok(HoldersNotified { holders: holders.collect(), complete })
+    let holders = notified.into_iter().flat_map(|notified| notified.holders);
+    Ok(HoldersNotified { holders: agreed(holders, enough).collect(), complete })
 }

@@ -8,23 +8,23 @@ use futures_util::{
 };
 
 use crate::{
-    core::Token,
+    core::{Token, TurnEvent},
     store::{
         Inbox, Notification, Notifications, StoreError,
-        quorum::{core::Core, node::Node, renew_release::repair, waiters::Named},
+        quorum::{node::NamedNode, shared::Quorum},
     },
 };
 
 /// Merges what the nodes send to this inbox. The stream ends when those of all nodes have ended: without queues there is
 /// nothing to listen to.
-pub(super) fn listen(core: &Arc<Core>, inbox: Inbox) -> Notifications {
-    let told = core.waiters.subscribe(inbox);
+pub(super) fn listen(quorum: &Arc<Quorum>, inbox: Inbox) -> Notifications {
+    let told = quorum.books(|books| books.subscribe(inbox));
     let told = stream::unfold(told, async |mut told| Some((told.recv().await?, told)));
-    let of_node = |(number, node): (usize, &Arc<Node>)| {
+    let of_node = |(number, node): (usize, &NamedNode)| {
         node.store.listen(&inbox).map(move |notification| (number, notification)).boxed()
     };
-    let nodes = select_all(core.nodes.iter().enumerate().map(of_node));
-    let mut lines = Lines { core: Arc::clone(core), subscribed: vec![false; core.nodes.len()] };
+    let nodes = select_all(quorum.nodes.iter().enumerate().map(of_node));
+    let mut lines = Lines { quorum: Arc::clone(quorum), subscribed: vec![false; quorum.nodes.len()] };
     let heard = nodes.filter_map(move |(node, notification)| {
         let heard = lines.hear(node, notification);
         async move { heard }
@@ -38,26 +38,33 @@ pub(super) fn listen(core: &Arc<Core>, inbox: Inbox) -> Notifications {
 
 /// The lines to the nodes.
 struct Lines {
-    core: Arc<Core>,
+    quorum: Arc<Quorum>,
     subscribed: Vec<bool>,
 }
 
 impl Lines {
     /// Handles the notification of a node. Returns what it means for the quorum as a whole.
     fn hear(&mut self, node: usize, notification: Notification) -> Option<Notification> {
+        let follow = |token: Token, event| {
+            self.quorum.books(|books| books.follow(token, None, event));
+            None
+        };
         match notification {
-            Notification::HandedOver(token) => self.core.named(token, node),
-            Notification::Next(_) | Notification::GoOn(_) => self.core.waiters.forward(notification),
+            Notification::HandedOver(token) => {
+                self.quorum.named(token, node);
+                None
+            }
+            Notification::Next(token) => follow(token, TurnEvent::BecomesNext),
+            Notification::GoOn(token) => follow(token, TurnEvent::Called),
             // Copies from the other nodes follow. Each holder knows what it has been told.
-            Notification::ToHolders(..) => return Some(notification),
+            Notification::ToHolders(..) => Some(notification),
             Notification::Subscribed => {
                 self.subscribed[node] = true;
                 // A further node may have lost notifications as well.
-                return self.hears_a_majority().then_some(Notification::Subscribed);
+                self.hears_a_majority().then_some(Notification::Subscribed)
             }
-            Notification::Disconnected(error) => return self.disconnected(node, error),
+            Notification::Disconnected(error) => self.disconnected(node, error),
         }
-        None
     }
 
     fn disconnected(&mut self, node: usize, error: StoreError) -> Option<Notification> {
@@ -67,37 +74,6 @@ impl Lines {
     }
 
     fn hears_a_majority(&self) -> bool {
-        self.subscribed.iter().filter(|subscribed| **subscribed).count() >= self.core.needed()
-    }
-}
-
-impl Core {
-    /// Handles the news that a node has named a token as next.
-    pub(super) fn named(self: &Arc<Self>, token: Token, node: usize) {
-        let named = self.waiters.named(token, node, self.needed());
-        if named == Named::Nobody {
-            // A majority of the others was enough for it. The hold there counts until the lease is renewed or released.
-            self.repair_later(node, token);
-        }
-        self.await_majority(token, named);
-    }
-
-    /// Has a granted token hold on a node as well that has named it as next.
-    pub(super) fn repair_later(self: &Arc<Self>, node: usize, token: Token) {
-        if let Some(granted) = self.ledger.granted(token, self.now()) {
-            let (hold, ttl) = (granted.asked.hold.clone(), granted.asked.ttl);
-            tokio::spawn(repair(Arc::clone(self), node, hold, ttl));
-        }
-    }
-
-    /// Has a waiter that only a minority has named attempt after a pause: the vote was split.
-    pub(super) fn await_majority(self: &Arc<Self>, token: Token, named: Named) {
-        if let Named::Minority { attempt, patience } = named {
-            let core = Arc::clone(self);
-            tokio::spawn(async move {
-                tokio::time::sleep(patience).await;
-                core.waiters.patience_ended(token, attempt);
-            });
-        }
+        self.subscribed.iter().filter(|subscribed| **subscribed).count() >= self.quorum.needed()
     }
 }

@@ -3,40 +3,35 @@
 //! **Invariant:** nothing in this folder knows what kind of store a node is.
 
 mod acquire;
-mod asking;
+mod aftercare;
+mod ballot;
+mod books;
 mod circuit_breaker;
-mod core;
 mod counting;
-mod failure;
 mod fence_clock;
 mod given_fence;
 mod inspect;
-mod ledger;
-mod lesson_times;
 mod listening;
 mod node;
 mod options;
-mod poll;
 mod recovery;
+mod releases;
 mod renew_release;
-mod sightings;
+mod round;
+mod shared;
 mod tidying;
+mod tokens;
 mod voting;
-mod waiters;
 
 use std::{sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 
+pub use self::options::QuorumOptions;
 use self::{
-    core::{Core, in_background},
-    fence_clock::FenceClock,
-    ledger::Ledger,
-    lesson_times::LessonTimes,
-    node::Node,
-    waiters::Waiters,
+    node::NamedNode,
+    shared::{Quorum, in_background},
 };
-pub use self::{failure::NodeFailure, options::QuorumOptions};
 use crate::{
     core::{InvalidValue, Mode, ResourceName, exact},
     runtime::env::{Clock, SystemClock},
@@ -94,7 +89,7 @@ use crate::{
 /// A verb that is dropped goes on, and its grants are released. If its answer was already in flight, the lease ends with
 /// its TTL.
 #[derive(Debug)]
-pub struct QuorumStore(Arc<Core>);
+pub struct QuorumStore(Arc<Quorum>);
 
 impl QuorumStore {
     /// Creates a store on these nodes, each with the name that errors use for it. Nothing is sent.
@@ -119,20 +114,14 @@ impl QuorumStore {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, InvalidValue> {
         options.check()?;
-        let nodes: Vec<_> = nodes.into_iter().map(|(name, store)| Arc::new(Node::new(name, store))).collect();
-        let twice = nodes
-            .iter()
-            .enumerate()
-            .find(|(at, node)| nodes[..*at].iter().any(|other| other.name == node.name));
+        let nodes: Vec<_> = nodes.into_iter().map(|(name, store)| NamedNode { name, store }).collect();
+        let twice = (0..).zip(&nodes).find(|(at, node)| nodes[..*at].iter().any(|it| it.name == node.name));
         if let Some((_, node)) = twice {
-            return Err(InvalidValue::new(
-                "store.url",
-                format_args!("{} twice", node.name),
-                "each node once",
-            ));
+            let found = format_args!("{} twice", node.name);
+            return Err(InvalidValue::new("store.url", found, "each node once"));
         }
         if nodes.len() < 2 {
-            let found = format_args!("a quorum of {}", nodes.len()).to_string();
+            let found = format_args!("a quorum of {}", nodes.len());
             return Err(InvalidValue::new("store.url", found, "2 or more nodes, better 3 or 5"));
         }
         if nodes.len() % 2 == 0 {
@@ -141,16 +130,7 @@ impl QuorumStore {
                 "one node less would survive as many failures: choose an odd number"
             );
         }
-        let ledger = Ledger::new(nodes.len());
-        Ok(Self(Arc::new(Core {
-            nodes,
-            options,
-            clock,
-            ledger,
-            fence_clock: FenceClock::default(),
-            lessons: LessonTimes::default(),
-            waiters: Waiters::default(),
-        })))
+        Ok(Self(Arc::new(Quorum::new(nodes, options, clock))))
     }
 
     async fn acquire_together(&self, asked: &[Arc<Acquisition>]) -> Vec<Result<Acquired, StoreError>> {
@@ -162,8 +142,8 @@ impl QuorumStore {
         if fit.is_empty() {
             return refused.into_iter().flatten().map(Err).collect();
         }
-        let core = Arc::clone(&self.0);
-        let answers = in_background(fit.len(), |reply| acquire::acquire(core, fit, reply)).await;
+        let quorum = Arc::clone(&self.0);
+        let answers = in_background(fit.len(), |reply| acquire::acquire(quorum, fit, reply)).await;
         let mut answers = answers.into_iter();
         refused.into_iter().filter_map(|refused| refused.map(Err).or_else(|| answers.next())).collect()
     }
@@ -188,13 +168,13 @@ impl QuorumStore {
         if let Some(error) = refused {
             return renewals.iter().map(|_| Err(error.clone())).collect();
         }
-        let (core, renewals) = (Arc::clone(&self.0), owned(renewals));
-        in_background(renewals.len(), |reply| renew_release::renew(core, renewals, reply)).await
+        let (quorum, renewals) = (Arc::clone(&self.0), owned(renewals));
+        in_background(renewals.len(), |reply| renew_release::renew(quorum, renewals, reply)).await
     }
 
     async fn release_together(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
-        let (core, releases) = (Arc::clone(&self.0), owned(releases));
-        in_background(releases.len(), |reply| renew_release::release(core, releases, reply)).await
+        let (quorum, releases) = (Arc::clone(&self.0), owned(releases));
+        in_background(releases.len(), |reply| renew_release::release(quorum, releases, reply)).await
     }
 }
 

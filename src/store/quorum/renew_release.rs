@@ -1,22 +1,18 @@
-//! Renewals and releases by a majority, and the repair of nodes that lost a lease.
+//! Renewals and releases by a majority.
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use crate::{
-    core::{Fence, Moment, Tally, Verdict},
+    core::{Moment, Verdict},
     store::{
-        Certainty, Hold, Released, Renewed, StoreError,
-        all::as_try,
+        Hold, Released, Renewed, StoreError,
         quorum::{
-            asking::median,
-            core::Core,
-            ledger::PendingRelease,
-            node::{Ballot, Node},
             options::Timeouts,
-            poll::Round,
+            releases::PendingRelease,
+            round::Round,
+            shared::{Quorum, median},
         },
     },
 };
@@ -47,211 +43,158 @@ impl Held for bool {
     }
 }
 
-type Said<T> = Result<T, StoreError>;
+fn verdict<T: Held + 'static>(round: &Round<Result<T, StoreError>>, which: usize) -> Verdict {
+    let held = |answer: &T| answer.held() || planted!("a node that lost the lease counts for its renewal");
+    round.tally(which, |answer| answer.as_ref().ok().map(held)).on_state()
+}
 
-fn verdict<T: Held + 'static>(round: &Round<Said<T>>, which: usize) -> Verdict {
-    let answers = round.on(which);
-    let mut tally = Tally::new(answers.len());
-    for answer in answers.flatten() {
-        match answer {
-            Ok(answer) if answer.held() => tally.yes(),
-            Ok(_) if planted!("a node that lost the lease counts for its renewal") => tally.yes(),
-            Ok(_) => tally.no(),
-            Err(_) => tally.silent(),
-        }
+/// Returns whether the token held on a majority.
+fn held<T: Held + 'static>(
+    quorum: &Quorum,
+    round: &Round<Result<T, StoreError>>,
+    which: usize,
+    within: Duration,
+) -> Result<bool, StoreError> {
+    match verdict(round, which) {
+        Verdict::Yes => Ok(true),
+        Verdict::No => Ok(false),
+        Verdict::Open | Verdict::Short => Err(short(quorum, round, which, within)),
     }
-    tally.on_state()
 }
 
 /// Returns the error that says why there is no majority.
 pub(super) fn short<T: 'static>(
-    core: &Core,
-    round: &Round<Said<T>>,
+    quorum: &Quorum,
+    round: &Round<Result<T, StoreError>>,
     which: usize,
     within: Duration,
 ) -> StoreError {
-    let reason = |(node, answer): (&Arc<Node>, Option<&Said<T>>)| match answer {
-        None => Some(node.failure(StoreError::timed_out(within))),
-        Some(Err(error)) => Some(node.failure(error.clone())),
-        Some(Ok(_)) => None,
-    };
-    let failures: Vec<_> = core.nodes.iter().zip(round.on(which)).filter_map(reason).collect();
-    let executed = failures.len() < core.nodes.len() || failures.iter().any(|failure| failure.is_unknown());
-    core.no_quorum(failures, if executed { Certainty::Unknown } else { Certainty::NotExecuted })
+    let failures = round.failures(which, within, |answer| answer.as_ref().err());
+    let executed = failures.len() < quorum.nodes.len() || failures.iter().any(|failure| failure.is_unknown());
+    quorum.no_quorum(failures, executed)
 }
 
 /// Waits until the answers of the nodes decide each question.
-async fn decide<T: Held + 'static>(round: &mut Round<Said<T>>, questions: usize, timeouts: Timeouts) {
+async fn decide<T: Held + 'static>(
+    round: &mut Round<Result<T, StoreError>>,
+    questions: usize,
+    timeouts: Timeouts,
+) {
     round.gather(timeouts, |round| (0..questions).all(|which| verdict(round, which) != Verdict::Open)).await;
 }
 
 /// Renews on every node. A node that lost the lease is repaired. The repair does not count as a vote, since somebody else
 /// may have held the lease there in between.
 pub(super) async fn renew(
-    core: Arc<Core>,
+    quorum: Arc<Quorum>,
     renewals: Vec<(Hold, Duration)>,
-    reply: oneshot::Sender<Vec<Said<Renewed>>>,
+    reply: oneshot::Sender<Vec<Result<Renewed, StoreError>>>,
 ) {
-    let (sent, renewals): (_, Arc<[_]>) = (core.now(), renewals.into());
-    let mut round = Round::ask(&core.nodes, |_, node| {
-        let (core, renewals) = (Arc::clone(&core), Arc::clone(&renewals));
+    let (sent, renewals): (_, Arc<[_]>) = (quorum.now(), renewals.into());
+    let mut round = Round::ask(&quorum, |quorum, node| {
+        let renewals = Arc::clone(&renewals);
         async move {
-            let renewals: Vec<_> = renewals.iter().map(|(hold, ttl)| (hold, *ttl)).collect();
-            node.ask(renewals.len(), &core.options, node.store.renew_each(&renewals)).await
+            let renewals = borrowed(&renewals);
+            quorum.ask(node, renewals.len(), quorum.store(node).renew_each(&renewals)).await
         }
-        .boxed()
     });
-    let timeouts = timeouts(&core, &renewals, sent);
+    let timeouts = timeouts(&quorum, &renewals, sent);
     decide(&mut round, renewals.len(), timeouts).await;
-    let answer = |which| match verdict(&round, which) {
-        Verdict::Yes => Ok(Renewed::Extended),
-        Verdict::No => Ok(Renewed::NotHeld),
-        Verdict::Open | Verdict::Short => Err(short(&core, &round, which, timeouts.met)),
+    let answer = |which| match held(&quorum, &round, which, timeouts.met)? {
+        true => Ok(Renewed::Extended),
+        false => Ok(Renewed::NotHeld),
     };
     let answers: Vec<_> = (0..renewals.len()).map(answer).collect();
-    let extended: Vec<bool> = answers.iter().map(|answer| matches!(answer, Ok(Renewed::Extended))).collect();
+    let extended = (0..).zip(&answers).filter(|(_, answer)| matches!(answer, Ok(Renewed::Extended)));
+    let extended: Vec<usize> = extended.map(|(which, _)| which).collect();
     // The caller may be gone. A node that lost the lease is repaired all the same.
     drop(reply.send(answers));
-    for (which, (hold, ttl)) in renewals.iter().enumerate().filter(|(which, _)| extended[*which]) {
-        if !core.ledger.renewed(hold.token, sent + *ttl) {
-            continue;
+    let renewed = quorum.books(|books| {
+        let mut renew = |(hold, ttl): &(Hold, Duration)| books.tokens.renewed(hold.token, sent + *ttl);
+        extended.into_iter().filter(|which| renew(&renewals[*which])).collect::<Vec<_>>()
+    });
+    let repair_if_lost = |node, which, answer: &Result<_, _>| {
+        if matches!(answer, Ok(Renewed::NotHeld)) && renewed.contains(&which) {
+            let (hold, ttl) = renewals[which].clone();
+            quorum.repair_later(node, hold, ttl);
         }
-        for (node, answer) in round.on(which).enumerate() {
-            if matches!(answer, Some(Ok(Renewed::NotHeld))) {
-                tokio::spawn(repair(Arc::clone(&core), node, hold.clone(), *ttl));
-            }
-        }
-    }
-    while let Some(node) = round.late().await {
-        for (which, answer) in round.of(node).iter().enumerate() {
-            if extended[which] && matches!(answer, Ok(Renewed::NotHeld)) {
-                let (hold, ttl) = renewals[which].clone();
-                tokio::spawn(repair(Arc::clone(&core), node, hold, ttl));
-            }
-        }
-    }
+    };
+    round.each_answer(repair_if_lost).await;
 }
 
 /// Returns the timeout of a renewal: a share of the time that is left of the lease that ends first.
-fn timeouts(core: &Core, renewals: &[(Hold, Duration)], now: Moment) -> Timeouts {
-    let left = |(hold, ttl): &(Hold, Duration)| match core.ledger.end(hold.token) {
-        Some(end) => core.options.timeouts_with(end.remaining(now).min(*ttl)),
-        None => core.options.timeouts_for(*ttl),
-    };
-    let usual = core.options.timeouts();
-    let shortest = renewals.iter().map(left).min_by_key(|timeouts| timeouts.met);
-    shortest.unwrap_or(usual)
-}
-
-/// Acquires a lease again on a node that lost it.
-pub(super) async fn repair(core: Arc<Core>, which: usize, hold: Hold, ttl: Duration) {
-    let Some(granted) = core.ledger.granted(hold.token, core.now()) else {
-        return;
-    };
-    let asked = [Arc::new(as_try(&granted.asked))];
-    if core.ledger.want_again(which, &asked, core.now()).contains(&true) {
-        return;
-    }
-    let node = &core.nodes[which];
-    let (ballots, _) = node.vote(&asked, Fence::new(0), &core.options, &*core.clock).await;
-    if !ballots.iter().all(Ballot::may_hold) {
-        return;
-    }
-    tracing::debug!(node = node.name, resource = %hold.resource, "a node had lost a lease, and has it again");
-    if let Some(fence) = granted.fence {
-        // The node's own fence may be larger. It stands for that of the lease then.
-        ballots.iter().filter_map(Ballot::fence).for_each(|said| fence.said(which, said));
-        let _raised = node.store.raise_fences(&[(&hold, fence.get())]).await;
-    }
-    if !core.ledger.holds(hold.token, core.now()) {
-        // The lease was released, or has ended, while it was being repaired.
-        let (now, attempt) = (core.now(), core.ledger.remove([]));
-        core.release_later(
-            which,
-            PendingRelease { hold, opening: now, end: now + ttl, attempt, again: None, queued_again: None },
-        );
-    }
+fn timeouts(quorum: &Quorum, renewals: &[(Hold, Duration)], now: Moment) -> Timeouts {
+    let options = &quorum.options;
+    let shortest = quorum.books(|books| {
+        let left = |(hold, ttl): &(Hold, Duration)| match books.tokens.end(hold.token) {
+            Some(end) => options.timeouts_with(end.remaining(now).min(*ttl)),
+            None => options.timeouts_for(*ttl),
+        };
+        renewals.iter().map(left).min_by_key(|timeouts| timeouts.met)
+    });
+    shortest.unwrap_or(options.timeouts())
 }
 
 /// Releases on every node, and tries again where that fails.
 pub(super) async fn release(
-    core: Arc<Core>,
+    quorum: Arc<Quorum>,
     releases: Vec<(Hold, Duration)>,
-    reply: oneshot::Sender<Vec<Said<Released>>>,
+    reply: oneshot::Sender<Vec<Result<Released, StoreError>>>,
 ) {
-    let (sent, releases): (_, Arc<[_]>) = (core.now(), releases.into());
-    let attempt = core.forget(releases.iter().map(|(hold, _)| hold));
-    let mut round = Round::ask(&core.nodes, |_, node| {
-        let (core, releases) = (Arc::clone(&core), Arc::clone(&releases));
+    let (sent, releases): (_, Arc<[_]>) = (quorum.now(), releases.into());
+    let attempt = quorum.books(|books| books.forget(releases.iter().map(|(hold, _)| hold)));
+    let mut round = Round::ask(&quorum, |quorum, node| {
+        let releases = Arc::clone(&releases);
         async move {
-            let releases: Vec<_> = releases.iter().map(|(hold, cooldown)| (hold, *cooldown)).collect();
-            node.ask(releases.len(), &core.options, node.store.release_each(&releases)).await
+            let releases = borrowed(&releases);
+            quorum.ask(node, releases.len(), quorum.store(node).release_each(&releases)).await
         }
-        .boxed()
     });
-    let timeouts = core.options.timeouts();
+    let timeouts = quorum.options.timeouts();
     decide(&mut round, releases.len(), timeouts).await;
-    drop(reply.send((0..releases.len()).map(|which| released(&core, &round, which, timeouts.met)).collect()));
+    let answer = |which| released(&quorum, &round, which, timeouts.met);
+    drop(reply.send((0..releases.len()).map(answer).collect()));
     // An earlier attempt may still be executed somewhere.
-    let tokens: Vec<_> = releases.iter().map(|(hold, _)| hold.token).collect();
-    for (node, token) in core.ledger.aside(&tokens) {
-        core.release_again(node, token, attempt);
+    let tokens = releases.iter().map(|(hold, _)| hold.token);
+    for (node, token) in quorum.books(|books| books.aside(tokens)) {
+        quorum.release_again(node, token, attempt);
     }
-    let release_later = |node, which: usize| {
-        let (hold, cooldown) = releases[which].clone();
-        core.release_later(
-            node,
-            PendingRelease {
-                hold,
-                opening: sent + cooldown,
-                end: sent + cooldown + TRIED_FOR,
-                attempt,
-                again: None,
-                queued_again: None,
-            },
-        );
+    let release_if_failed = |node, which: usize, answer: &Result<_, _>| {
+        if answer.is_err() {
+            let (hold, cooldown) = releases[which].clone();
+            let opening = sent + cooldown;
+            quorum.release_later(node, PendingRelease::new(hold, opening, opening + TRIED_FOR, attempt));
+        }
     };
-    for which in 0..releases.len() {
-        for (node, _) in round.on(which).enumerate().filter(|(_, answer)| matches!(answer, Some(Err(_)))) {
-            release_later(node, which);
-        }
-    }
-    while let Some(node) = round.late().await {
-        for (which, _) in round.of(node).iter().enumerate().filter(|(_, answer)| answer.is_err()) {
-            release_later(node, which);
-        }
-    }
+    round.each_answer(release_if_failed).await;
 }
 
-fn released(core: &Core, round: &Round<Said<Released>>, which: usize, within: Duration) -> Said<Released> {
-    let held = match verdict(round, which) {
-        Verdict::Yes => true,
-        Verdict::No => false,
-        Verdict::Open | Verdict::Short => return Err(short(core, round, which, within)),
-    };
+fn released(
+    quorum: &Quorum,
+    round: &Round<Result<Released, StoreError>>,
+    which: usize,
+    within: Duration,
+) -> Result<Released, StoreError> {
+    let held = held(quorum, round, which, within)?;
     let left = |released: &Released| match *released {
         Released::Freed => 0,
         Released::StillHeld { count } | Released::NotHeld { count } => count,
     };
     let alike = round.on(which).flatten().flatten().filter(|released| released.held() == held);
-    Ok(match (held, median(alike.map(left))) {
-        (true, 0) => Released::Freed,
-        (true, count) => Released::StillHeld { count },
-        (false, count) => Released::NotHeld { count },
-    })
+    Ok(Released::of(held, median(alike.map(left))))
 }
 
 /// Returns true if the token holds on a majority.
-pub(super) async fn is_held(core: &Core, hold: &Hold) -> Result<bool, StoreError> {
-    let mut round = Round::ask(&core.nodes, |_, node| {
+pub(super) async fn is_held(quorum: &Arc<Quorum>, hold: &Hold) -> Result<bool, StoreError> {
+    let mut round = Round::of_one(quorum, |store| {
         let hold = hold.clone();
-        async move { node.insist(1, node.store.is_held(&hold).map(|held| vec![held])).await }.boxed()
+        async move { store.is_held(&hold).await }
     });
-    let timeouts = core.options.timeouts();
+    let timeouts = quorum.options.timeouts();
     decide(&mut round, 1, timeouts).await;
-    match verdict(&round, 0) {
-        Verdict::Yes => Ok(true),
-        Verdict::No => Ok(false),
-        Verdict::Open | Verdict::Short => Err(short(core, &round, 0, timeouts.met)),
-    }
+    held(quorum, &round, 0, timeouts.met)
+}
+
+fn borrowed(asked: &[(Hold, Duration)]) -> Vec<(&Hold, Duration)> {
+    asked.iter().map(|(hold, time)| (hold, *time)).collect()
 }

@@ -6,67 +6,50 @@ use std::{
 };
 
 use crate::{
-    core::{Fence, TokenPrefix, most_named},
+    core::{Fence, Moment, Token, TurnEvent, most_named},
     store::{
         Acquisition, Grant,
         quorum::{
-            asking::raise,
-            core::{Core, FIRST_PAUSE},
+            ballot::Ballot,
             counting::can_give_way,
-            ledger::PendingRelease,
-            node::Ballot,
-            poll::Round,
-            voting::Attempt,
+            releases::{FIRST_REPEAT, PendingRelease},
+            round::Round,
+            voting::{QuorumAttempt, Raises},
         },
     },
 };
 
-/// Raises fences on a node that gave smaller ones.
-async fn raise_late(
-    core: Arc<Core>,
-    asked: Arc<[Arc<Acquisition>]>,
-    node: usize,
-    raises: Vec<(usize, Fence)>,
-) {
-    if raises.is_empty() {
-        return;
-    }
-    let node = &core.nodes[node];
-    for error in raise(&core, node, &asked, &raises).await.into_iter().filter_map(Result::err) {
-        let error = &error as &dyn std::error::Error;
-        tracing::debug!(node = node.name, error, "a late fence was not written");
-    }
-}
-
-/// Returns the holders that nodes named when they refused a request.
-fn in_the_way(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = TokenPrefix> {
-    votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token))
-}
-
-impl Attempt {
+impl QuorumAttempt {
     /// Ends the attempt on each request: it is granted, waits, or everything that it left is released. Raises the fence of
     /// nodes that gave a smaller one. All that also goes for nodes that answer late.
     pub(super) async fn tidy_up(
-        &self,
+        self: Arc<Self>,
         votes: Round<Ballot>,
         (granted, waits): (&[Option<Grant>], &[bool]),
-        written: &[(usize, Fence)],
+        written: &Raises,
     ) {
         for which in self.requests() {
             let asked = &self.asked[which];
             let ticket = asked.ticket.filter(|_| waits[which]);
-            let end = ticket.map(|ticket| self.core.now() + ticket.ttl);
+            let end = ticket.map(|ticket| self.quorum.now() + ticket.ttl);
             if granted[which].is_some() {
                 self.hold_where_named(&votes, which);
-            } else if self.core.ledger.finish(self.number, asked, end) {
+            } else if self.quorum.books(|books| books.tokens.finish(self.number, &asked.hold, end)) {
                 self.wait(&votes, which);
-            } else {
-                self.release_everywhere(&votes, which);
+            } else if !planted!("what a node grants to a failed attempt is left there") {
+                let ballots = votes.on(which).enumerate();
+                let ballots = ballots.filter_map(|(node, ballot)| Some((node, ballot?)));
+                ballots.for_each(|(node, ballot)| self.release_later(node, which, ballot));
             }
         }
-        let smaller = self.smaller_fences(&votes, granted, written);
-        for (node, raises) in smaller {
-            tokio::spawn(raise_late(Arc::clone(&self.core), Arc::clone(&self.asked), node, raises));
+        let given = (0..).zip(granted).filter_map(|(which, grant)| Some((which, (*grant)?.fence?)));
+        let unwritten: Vec<(usize, Fence)> = given.filter(|raise| !written.contains(raise)).collect();
+        for node in 0..self.quorum.nodes.len() {
+            let is_smaller = |(which, fence): &(usize, Fence)| {
+                let said = votes.of(node).get(*which).and_then(Ballot::fence);
+                said.is_some_and(|said| said < *fence)
+            };
+            self.raise_later(node, unwritten.iter().copied().filter(is_smaller).collect());
         }
         self.await_late(votes, granted).await;
     }
@@ -74,28 +57,16 @@ impl Attempt {
     /// Has a token that is granted hold also on nodes that named it as next after it was counted.
     fn hold_where_named(&self, votes: &Round<Ballot>, which: usize) {
         let token = self.asked[which].hold.token;
-        for node in self.core.waiters.remove(token, None) {
+        for node in self.quorum.books(|books| books.tokens.leave_queues(token, self.number)) {
             if !matches!(votes.on(which).nth(node).flatten(), Some(Ballot::Yes(_))) {
-                self.core.repair_later(node, token);
-            }
-        }
-    }
-
-    fn release_everywhere(&self, votes: &Round<Ballot>, which: usize) {
-        self.core.waiters.remove(self.asked[which].hold.token, Some(self.number));
-        if planted!("what a node grants to a failed attempt is left there") {
-            return;
-        }
-        for (node, ballot) in votes.on(which).enumerate() {
-            if let Some(ballot) = ballot {
-                self.release_later(node, which, ballot);
+                self.quorum.repair_granted(node, token);
             }
         }
     }
 
     /// Leaves a request in the queues. If its votes were split, it gives way on the nodes that granted it.
     fn wait(&self, votes: &Round<Ballot>, which: usize) {
-        let (asked, mut split) = (&self.asked[which], Vec::new());
+        let mut split = Vec::new();
         for (node, ballot) in votes.on(which).enumerate() {
             match ballot {
                 Some(Ballot::Yes(_)) => split.push(node),
@@ -103,16 +74,14 @@ impl Attempt {
                 None => {}
             }
         }
-        let token = asked.hold.token;
+        let (quorum, token) = (&self.quorum, self.asked[which].hold.token);
+        let in_the_way = votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
         // As many as can refuse a request together.
-        let is_held = most_named(in_the_way(votes, which)) > self.core.nodes.len() - self.core.needed();
-        let named = self.core.waiters.answered(token, self.number, &split, is_held, self.core.needed());
-        self.core.await_majority(token, named);
-        for (node, ballot) in votes.on(which).enumerate() {
-            if let Some(ballot @ Ballot::Yes(_)) = ballot {
-                self.give_way(node, which, ballot);
-            }
-        }
+        let is_held = most_named(in_the_way) > quorum.nodes.len() - quorum.needed();
+        let answered = TurnEvent::Answered { split: &split, is_held };
+        let remaining = quorum.books(|books| books.follow(token, Some(self.number), answered));
+        quorum.await_majority(token, remaining);
+        split.into_iter().for_each(|node| self.give_way(node, which, &votes.of(node)[which]));
     }
 
     /// Releases what a node granted to a request that waits, and queues it there again at its place: the same on all nodes, or
@@ -123,42 +92,41 @@ impl Attempt {
         if queued_again.is_some() && planted!("nobody gives way in a split") {
             return;
         }
-        self.core.release_later(node, PendingRelease { queued_again, ..self.pending(which, ballot) });
+        self.quorum.release_later(node, PendingRelease { queued_again, ..self.left(which, ballot) });
     }
 
     /// Handles what a ballot other than a grant left for a request that waits. What may still be executed is released
     /// together with the token.
     fn left_by_waiter(&self, node: usize, which: usize, ballot: &Ballot) {
+        let (token, now) = (self.asked[which].hold.token, self.quorum.now());
         if matches!(ballot, Ballot::Abstains(_)) {
             self.release_later(node, which, ballot);
         } else if ballot.may_hold() || self.granted_first(ballot) {
-            self.core.ledger.set_aside(node, self.pending(which, ballot));
-        } else if self.is_being_released(node, which) {
+            let pending = self.left(which, ballot);
+            self.quorum.books(|books| books.releases[node].set_aside(pending));
+        } else if self.quorum.books(|books| books.releases[node].is_in_flight(token, now)) {
             // Until that is certain the node counts for nothing.
             self.release_later(node, which, ballot);
         }
     }
 
-    fn is_being_released(&self, node: usize, which: usize) -> bool {
-        self.core.ledger.is_being_released(node, self.asked[which].hold.token, self.core.now())
-    }
-
-    async fn await_late(&self, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
+    async fn await_late(self: &Arc<Self>, mut votes: Round<Ballot>, granted: &[Option<Grant>]) {
         while let Some(node) = votes.late().await {
             let mut raises = Vec::new();
             for (which, ballot) in votes.of(node).iter().enumerate() {
-                let token = self.asked[which].hold.token;
+                let (token, now) = (self.asked[which].hold.token, self.quorum.now());
                 match granted[which] {
-                    Some(grant) if self.core.ledger.holds(token, self.core.now()) => {
-                        let said = ballot.fence();
-                        self.core.ledger.said(token, node, said);
-                        let unraised = grant.fence.filter(|_| ballot.may_hold() && said < grant.fence);
+                    Some(grant) if self.note_late(node, token, ballot, now) => {
+                        let unraised =
+                            grant.fence.filter(|_| ballot.may_hold() && ballot.fence() < grant.fence);
                         raises.extend(unraised.map(|fence| (which, fence)));
                     }
-                    None if self.core.ledger.waits(token, Some(self.number)) => match ballot {
-                        Ballot::Yes(_) => self.give_way(node, which, ballot),
-                        ballot => self.left_by_waiter(node, which, ballot),
-                    },
+                    None if self.quorum.books(|books| books.tokens.waits_since(token, self.number)) => {
+                        match ballot {
+                            Ballot::Yes(_) => self.give_way(node, which, ballot),
+                            ballot => self.left_by_waiter(node, which, ballot),
+                        }
+                    }
                     _ if planted!("what a node grants late to a failed attempt is left there") => {}
                     // Not granted, or already over: it has ended, or was released, and this node may have executed the
                     // release first.
@@ -166,40 +134,44 @@ impl Attempt {
                 }
             }
             // Other nodes that are late do not wait for it.
-            tokio::spawn(raise_late(Arc::clone(&self.core), Arc::clone(&self.asked), node, raises));
+            self.raise_later(node, raises);
         }
     }
 
-    /// Returns the fences to raise on each node: those of nodes that answered with a smaller fence than the granted one and
-    /// were not yet asked to write it.
-    fn smaller_fences(
-        &self,
-        votes: &Round<Ballot>,
-        granted: &[Option<Grant>],
-        written: &[(usize, Fence)],
-    ) -> Vec<(usize, Vec<(usize, Fence)>)> {
-        let unwritten =
-            granted.iter().enumerate().filter_map(|(which, grant)| Some((which, (*grant)?.fence?)));
-        let unwritten: Vec<_> = unwritten.filter(|raise| !written.contains(raise)).collect();
-        let smaller = |node| {
-            let is_smaller = |&(which, fence): &(usize, Fence)| {
-                let said = votes.on(which).nth(node).flatten().and_then(Ballot::fence);
-                said.is_some_and(|said| said < fence)
-            };
-            unwritten.iter().copied().filter(is_smaller).collect::<Vec<_>>()
-        };
-        let nodes = (0..self.core.nodes.len()).map(|node| (node, smaller(node)));
-        nodes.filter(|(_, raises)| !raises.is_empty()).collect()
+    /// Notes the fence that a node gave to a granted token later than the others. Returns false if the token is over.
+    fn note_late(&self, node: usize, token: Token, ballot: &Ballot, now: Moment) -> bool {
+        self.quorum.books(|books| {
+            let granted = books.tokens.granted(token, now);
+            if let Some((given, said)) =
+                granted.and_then(|granted| granted.fence.as_ref()).zip(ballot.fence())
+            {
+                given.said(node, said);
+            }
+            granted.is_some()
+        })
+    }
+
+    /// Raises fences, in the background, on a node that gave smaller ones.
+    fn raise_later(self: &Arc<Self>, node: usize, raises: Vec<(usize, Fence)>) {
+        if raises.is_empty() {
+            return;
+        }
+        let attempt = Arc::clone(self);
+        tokio::spawn(async move {
+            for error in attempt.raise(node, &raises).await.into_iter().filter_map(Result::err) {
+                let (node, error) = (&attempt.quorum.nodes[node].name, &error as &dyn std::error::Error);
+                tracing::debug!(node, error, "a late fence was not written");
+            }
+        });
     }
 
     /// Queues the release of what a ballot for a request that is over may have left on its node: a hold or a queue ticket. A
     /// ballot that was certainly not executed has left nothing, but what an earlier attempt left there is pending again.
     fn release_later(&self, node: usize, which: usize, ballot: &Ballot) {
         if ballot.may_leave_something() || self.granted_first(ballot) {
-            let pending = self.pending(which, ballot);
-            self.core.release_later(node, pending);
+            self.quorum.release_later(node, self.left(which, ballot));
         } else if matches!(ballot, Ballot::Failed(_)) {
-            self.core.release_again(node, self.asked[which].hold.token, self.number);
+            self.quorum.release_again(node, self.asked[which].hold.token, self.number);
         }
     }
 
@@ -208,16 +180,12 @@ impl Attempt {
         matches!(ballot, Ballot::Failed(_)) && self.voted_twice.load(Ordering::Relaxed)
     }
 
-    fn pending(&self, which: usize, ballot: &Ballot) -> PendingRelease {
+    /// Returns the release of what a ballot may have left.
+    fn left(&self, which: usize, ballot: &Ballot) -> PendingRelease {
         let Acquisition { hold, ttl, ticket, .. } = &*self.asked[which];
-        let (now, ticket_ttl) = (self.core.now(), ticket.map_or(Duration::ZERO, |ticket| ticket.ttl));
-        PendingRelease {
-            hold: hold.clone(),
-            opening: now,
-            end: now + ticket_ttl.max(*ttl),
-            attempt: self.number,
-            again: matches!(ballot, Ballot::Failed(_)).then_some(FIRST_PAUSE),
-            queued_again: None,
-        }
+        let (now, ticket_ttl) = (self.quorum.now(), ticket.map_or(Duration::ZERO, |ticket| ticket.ttl));
+        let again = matches!(ballot, Ballot::Failed(_)).then_some(FIRST_REPEAT);
+        let end = now + ticket_ttl.max(*ttl);
+        PendingRelease { again, ..PendingRelease::new(hold.clone(), now, end, self.number) }
     }
 }

@@ -1,6 +1,7 @@
 //! The vote of the nodes on an attempt, and a second vote when nodes have recovered meanwhile.
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -8,51 +9,34 @@ use std::{
     time::Duration,
 };
 
-use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use crate::{
-    core::{Fence, Moment, Tally, Verdict, is_known},
+    core::{Fence, Moment, Verdict, is_known},
     store::{
-        Acquisition, Hold,
-        quorum::{
-            asking::vote, core::Core, given_fence::GivenFence, node::Ballot, options::Timeouts, poll::Round,
-            recovery,
-        },
+        Acquisition, Hold, Released, StoreError,
+        quorum::{ballot::Ballot, options::Timeouts, recovery, round::Round, shared::Quorum, tokens::Before},
     },
 };
 
+/// The fences that are to be raised: each with the index of its request.
+pub(super) type Raises = [(usize, Fence)];
+
 /// One attempt on several tokens.
-pub(super) struct Attempt {
-    pub(super) core: Arc<Core>,
-    pub(super) asked: Arc<[Arc<Acquisition>]>,
+pub(super) struct QuorumAttempt {
+    pub(super) quorum: Arc<Quorum>,
+    pub(super) asked: Vec<Arc<Acquisition>>,
     pub(super) number: u64,
-    /// The fences of the live holds that are repeated or re-entered.
-    pub(super) expected: Vec<Option<Arc<GivenFence>>>,
-    /// True for each request that waited already.
-    pub(super) waited: Vec<bool>,
+    /// The knowledge of each token before.
+    pub(super) before: Vec<Before>,
     /// The fence that is proposed for the first request.
     pub(super) first: Fence,
     /// The latest clock reading of any node, in µs.
-    pub(super) clock: Arc<AtomicU64>,
+    pub(super) clock: AtomicU64,
     pub(super) sent: Moment,
     pub(super) timeouts: Timeouts,
     /// Set when nodes recovered meanwhile and all were asked again.
     pub(super) voted_twice: AtomicBool,
-}
-
-pub(super) fn tally(votes: &Round<Ballot>, which: usize) -> Tally {
-    let ballots = votes.on(which);
-    let mut tally = Tally::new(ballots.len());
-    for ballot in ballots {
-        match ballot {
-            None => {}
-            Some(Ballot::Yes(_)) => tally.yes(),
-            Some(Ballot::No(_) | Ballot::Queued { .. } | Ballot::Full(_) | Ballot::Never(_)) => tally.no(),
-            Some(Ballot::Abstains(_) | Ballot::Failed(_)) => tally.silent(),
-        }
-    }
-    tally
 }
 
 fn abstentions(votes: &Round<Ballot>, which: usize) -> usize {
@@ -64,7 +48,7 @@ pub(super) fn said(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = 
     votes.on(which).enumerate().filter_map(|(node, ballot)| Some((node, ballot?.fence()?)))
 }
 
-impl Attempt {
+impl QuorumAttempt {
     pub(super) fn requests(&self) -> std::ops::Range<usize> {
         0..self.asked.len()
     }
@@ -72,93 +56,137 @@ impl Attempt {
     /// Returns true if a majority knows this fence of a request. A node where the live hold has a larger one knows that of the
     /// hold as well.
     pub(super) fn is_known(&self, votes: &Round<Ballot>, which: usize, fence: Fence) -> bool {
-        is_known(fence, self.meant(votes, which, fence), self.core.nodes.len())
+        is_known(fence, self.meant(votes, which, fence), self.quorum.nodes.len())
     }
 
     fn meant(&self, votes: &Round<Ballot>, which: usize, fence: Fence) -> impl Iterator<Item = Fence> {
-        let expected = self.expected[which].as_ref().filter(|expected| expected.get() == fence);
+        let expected = self.before[which].expected.as_ref().filter(|expected| expected.get() == fence);
         said(votes, which)
             .map(move |(node, said)| expected.map_or(said, |expected| expected.meant(node, said)))
     }
 
     /// Returns the votes of the nodes. Votes again if nodes that abstained have recovered in time and are needed.
-    pub(super) async fn votes(&self) -> Round<Ballot> {
+    pub(super) async fn votes(self: &Arc<Self>) -> Round<Ballot> {
         let voted = Instant::now();
         let votes = self.gathered(self.timeouts).await;
         if !self.requests().any(|which| abstentions(&votes, which) > 0) {
             return votes;
         }
-        recovery::recover_later(&self.core, voted);
+        recovery::recover_later(&self.quorum, voted);
+        let needed = self.quorum.needed();
         let short = |which| {
-            let yes = tally(&votes, which).yes_votes();
-            yes < self.core.needed() && yes + abstentions(&votes, which) >= self.core.needed()
+            let yes = votes.tally(which, Ballot::vote).yes_votes();
+            yes < needed && yes + abstentions(&votes, which) >= needed
         };
         let left = self.timeouts.left(voted.elapsed());
-        if self.requests().any(short) && recovery::recovered(&self.core, voted, left.new).await {
-            let abstained = self.abstained(&votes);
+        if self.requests().any(short) && recovery::recovered(&self.quorum, voted, left.new).await {
             self.voted_twice.store(true, Ordering::Relaxed);
-            if self.release_abstained(&abstained, self.timeouts.left(voted.elapsed())).await {
+            let (mut released, abstained) = self.release_abstained(&votes);
+            released.gather(self.timeouts.left(voted.elapsed()), |_| false).await;
+            // A release that is executed later could undo the next vote.
+            if released.into_answers().filter(Result::is_ok).count() == abstained {
                 return self.gathered(self.timeouts.left(voted.elapsed())).await;
             }
         }
         votes
     }
 
-    /// Returns the holds that each node granted without its vote counting.
-    fn abstained(&self, votes: &Round<Ballot>) -> Vec<Vec<Hold>> {
-        let abstained =
-            |node, which: &usize| matches!(votes.on(*which).nth(node).flatten(), Some(Ballot::Abstains(_)));
-        let holds = |node| {
-            let requests = self.requests().filter(|which| abstained(node, which));
-            requests.map(|which| self.asked[which].hold.clone()).collect()
-        };
-        (0..self.core.nodes.len()).map(holds).collect()
-    }
-
-    /// Releases, before the next vote, what nodes granted before they had recovered, since those grants never count.
-    /// Returns true if all releases are certain. One that is executed later could undo the next vote.
-    async fn release_abstained(&self, holds: &[Vec<Hold>], timeouts: Timeouts) -> bool {
-        let mut released = Round::ask(&self.core.nodes, |which, node| {
-            let holds = holds[which].clone();
+    /// Releases, before the next vote, what nodes granted before they had recovered, since those grants never count. Also
+    /// returns the number of releases.
+    fn release_abstained(&self, votes: &Round<Ballot>) -> (Round<Result<Released, StoreError>>, usize) {
+        let released = Round::ask(&self.quorum, |quorum, node| {
+            let ballots = self.asked.iter().zip(votes.of(node));
+            let abstained = ballots.filter(|(_, ballot)| matches!(ballot, Ballot::Abstains(_)));
+            let holds: Vec<Hold> = abstained.map(|(asked, _)| asked.hold.clone()).collect();
             async move {
                 let releases: Vec<_> = holds.iter().map(|hold| (hold, Duration::ZERO)).collect();
-                match releases.is_empty() {
-                    true => Vec::new(),
-                    false => node.insist(releases.len(), node.store.release_each(&releases)).await,
-                }
+                quorum.insist(node, releases.len(), quorum.store(node).release_each(&releases)).await
             }
-            .boxed()
         });
-        released.gather(timeouts, |_| false).await;
-        let answered: usize = released.into_answers().filter(Result::is_ok).count();
-        answered == holds.iter().flatten().count()
+        (released, self.requests().map(|which| abstentions(votes, which)).sum())
     }
 
-    async fn gathered(&self, timeouts: Timeouts) -> Round<Ballot> {
-        let mut votes = self.vote();
+    async fn gathered(self: &Arc<Self>, timeouts: Timeouts) -> Round<Ballot> {
+        let mut votes = Round::ask(&self.quorum, |_, node| {
+            let attempt = Arc::clone(self);
+            async move { attempt.ballots_of(node).await }
+        });
         votes.gather(timeouts, |votes| self.requests().all(|which| self.is_decided(votes, which))).await;
         votes
     }
 
-    fn vote(&self) -> Round<Ballot> {
-        Round::ask(&self.core.nodes, |which, node| {
-            let (core, asked) = (Arc::clone(&self.core), Arc::clone(&self.asked));
-            let (number, first, clock) = (self.number, self.first, Arc::clone(&self.clock));
-            let within = self.timeouts.met;
-            async move { vote(&core, which, &node, (number, &asked), first, &clock, within).await }.boxed()
-        })
-    }
-
     /// Returns true if there is nothing left to wait for, not even nodes that may still know the expected fence.
     fn is_decided(&self, votes: &Round<Ballot>, which: usize) -> bool {
-        let verdict = tally(votes, which).on_request();
-        let (Verdict::Yes, Some(expected)) = (verdict, &self.expected[which]) else {
+        let verdict = votes.tally(which, Ballot::vote).on_request();
+        let (Verdict::Yes, Some(expected)) = (verdict, &self.before[which].expected) else {
             return verdict != Verdict::Open;
         };
         let fence = expected.get();
         let know = self.meant(votes, which, fence).filter(|meant| *meant == fence).count();
-        let needed = self.core.needed();
+        let needed = self.quorum.needed();
         let open = votes.on(which).filter(Option::is_none).count();
         know >= needed || know + open < needed
+    }
+}
+
+/// The requests to one node.
+impl QuorumAttempt {
+    /// Asks a node for its votes. The node has no vote on a token that it is releasing at this moment: an acquisition that
+    /// overtook the release would be undone by it. Waiters may have given way just now, so they are asked for after the answer
+    /// to that, unless it takes more than half of the time that the node has to answer. On slow links they would meet what they
+    /// gave back themselves again and again.
+    async fn ballots_of(&self, node: usize) -> Vec<Ballot> {
+        let (quorum, asked) = (&self.quorum, &self.asked);
+        let want_again = |now| quorum.books(|books| books.want_again(node, asked, self.number, now));
+        let mut too_late = want_again(quorum.now());
+        // Votes on others do not wait for them.
+        let waits = too_late.iter().all(|late| *late) && asked.iter().all(|asked| asked.ticket.is_some());
+        if waits {
+            // One that is not answered in time is still in flight.
+            let _in_time = tokio::time::timeout(self.timeouts.met / 2, self.releases_answered(node)).await;
+            too_late = want_again(quorum.now());
+        }
+        let fit = match too_late.contains(&true) {
+            true => {
+                let fit = asked.iter().zip(&too_late).filter(|(_, late)| !**late);
+                Cow::Owned(fit.map(|(asked, _)| Arc::clone(asked)).collect())
+            }
+            false => Cow::Borrowed(asked),
+        };
+        let (ballots, read) = quorum.ballots(node, &fit, self.first).await;
+        // The time that a node tells after a wait says nothing of how far its clock is ahead.
+        if let Some(read) = read.filter(|_| !waits) {
+            self.clock.fetch_max(read.get(), Ordering::Relaxed);
+            let now = quorum.now();
+            quorum.books(|books| books.fence_clock.at_least(read, now));
+        }
+        let mut ballots = ballots.into_iter();
+        let being_released =
+            || StoreError::unavailable("what an earlier attempt left there is still being released");
+        let ballot = |late| if late { None } else { ballots.next() };
+        let ballots = too_late.into_iter().map(ballot);
+        ballots.map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(being_released()))).collect()
+    }
+
+    /// Waits until the node has answered all releases of these tokens that it was asked for.
+    async fn releases_answered(&self, node: usize) {
+        let tokens = || self.asked.iter().map(|asked| asked.hold.token);
+        let next_answer = || {
+            self.quorum.books(|books| {
+                // An answer that comes after the check counts.
+                Some(books.releases[node].unanswered(tokens())?.notified_owned())
+            })
+        };
+        while let Some(answer) = next_answer() {
+            answer.await;
+        }
+    }
+
+    /// Writes these fences to a node.
+    pub(super) async fn raise(&self, node: usize, raises: &Raises) -> Vec<Result<bool, StoreError>> {
+        let raises: Vec<(&Hold, Fence)> =
+            raises.iter().map(|(which, fence)| (&self.asked[*which].hold, *fence)).collect();
+        let call = self.quorum.store(node).raise_fences(&raises);
+        self.quorum.ask(node, raises.len(), call).await
     }
 }

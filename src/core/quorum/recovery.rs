@@ -9,10 +9,7 @@
 
 use std::time::Duration;
 
-use crate::core::{Fence, abstains_for, majority};
-
-/// The largest lead of a fence that a node gives out over the node's own time.
-pub const AHEAD_AT_MOST: Duration = Duration::from_secs(1);
+use crate::core::{AHEAD_AT_MOST, Fence, abstains_for, majority};
 
 /// One incarnation of a node. A restart begins another one, which may have forgotten acknowledged writes of the earlier
 /// one.

@@ -1,0 +1,210 @@
+//! The work that goes on after the verbs: pending releases, repairs of a lost lease, and the turns of waiters.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::{join, join_all};
+
+use crate::{
+    core::{Doubling, Fence, Moment, Token, TurnEvent},
+    store::{
+        Hold, Released, StoreError,
+        all::as_try,
+        quorum::{ballot::Ballot, books::Remaining, releases::PendingRelease, shared::Quorum},
+    },
+};
+
+/// The answer to a pending release.
+enum Settled {
+    Released(Released),
+    /// A waiter gave way. Carries true if it certainly holds again already.
+    GaveWay(bool),
+}
+
+/// Pending releases.
+impl Quorum {
+    /// Queues the release of a hold on a node. It is tried in the background until it is certain or the hold has ended.
+    pub(super) fn release_later(self: &Arc<Self>, node: usize, pending: PendingRelease) {
+        if self.books(|books| books.release_later(node, pending)) {
+            tokio::spawn(work_off(Arc::clone(self), node));
+        }
+    }
+
+    /// Queues again the release of what an earlier attempt left on a node that this attempt did not reach.
+    pub(super) fn release_again(self: &Arc<Self>, node: usize, token: Token, attempt: u64) {
+        if self.books(|books| books.release_again(node, token, attempt)) {
+            tokio::spawn(work_off(Arc::clone(self), node));
+        }
+    }
+
+    /// Queues the release once more after a pause, which doubles each time. A hold that was not held when it was released
+    /// may belong to an acquisition that is still to be executed.
+    fn release_after_pause(self: &Arc<Self>, node: usize, pending: PendingRelease) {
+        let Some(pause) = pending.again.filter(|pause| *pause < pending.end.remaining(self.now())) else {
+            return;
+        };
+        let quorum = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(pause).await;
+            quorum.release_later(node, PendingRelease { again: Some(2 * pause), ..pending });
+        });
+    }
+
+    /// Handles the answer of a node to a pending release.
+    fn released(self: &Arc<Self>, node: usize, pending: PendingRelease, answer: Result<Settled, StoreError>) {
+        let token = pending.hold.token;
+        let Ok(settled) = answer else {
+            return self.books(|books| books.failed(node, pending.without_place()));
+        };
+        let is_wanted = self.books(|books| {
+            books.releases[node].settled(token);
+            books.tokens.is_wanted(token)
+        });
+        match settled {
+            Settled::Released(Released::NotHeld { .. }) => self.release_after_pause(node, pending),
+            Settled::Released(_) => {}
+            // It was released meanwhile, and the node may have executed that first.
+            Settled::GaveWay(_) if !is_wanted => self.release_later(node, pending.without_place()),
+            // Nobody else may have waited there.
+            Settled::GaveWay(true) => self.named(token, node),
+            Settled::GaveWay(false) => {}
+        }
+    }
+}
+
+/// Executes the pending releases of a node until none is left.
+async fn work_off(quorum: Arc<Quorum>, node: usize) {
+    const AT_ONCE: usize = 256;
+    const FIRST_PAUSE: Duration = Duration::from_millis(20);
+    const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+    let mut pauses = Doubling::new(FIRST_PAUSE, LONGEST_PAUSE);
+    let mut taken = Taken { quorum: &quorum, node, pending: Vec::new(), done: false };
+    loop {
+        let now = quorum.now();
+        taken.pending = quorum.books(|books| books.releases[node].take(AT_ONCE, now));
+        if taken.pending.is_empty() {
+            taken.done = true;
+            return;
+        }
+        let answers = send(&quorum, node, &taken.pending, now).await;
+        let failed = answers.iter().any(Result::is_err);
+        for (pending, answer) in std::mem::take(&mut taken.pending).into_iter().zip(answers) {
+            quorum.released(node, pending, answer);
+        }
+        if failed {
+            tokio::time::sleep(pauses.next()).await;
+        } else {
+            pauses.reset();
+        }
+    }
+}
+
+/// Sends pending releases to a node. A waiter that gives way there is queued again at the same moment.
+async fn send(
+    quorum: &Quorum,
+    node: usize,
+    pending: &[PendingRelease],
+    now: Moment,
+) -> Vec<Result<Settled, StoreError>> {
+    let store = quorum.store(node);
+    let giving_way: Vec<_> = pending.iter().filter_map(|pending| pending.queued_again.as_deref()).collect();
+    let releases = pending.iter().filter(|pending| pending.queued_again.is_none());
+    let releases: Vec<_> = releases.map(|pending| (&pending.hold, pending.opening.remaining(now))).collect();
+    let released = quorum.insist(node, releases.len(), store.release_each(&releases));
+    let give_way = join_all(giving_way.iter().map(|asked| store.give_way(asked)));
+    let given_way = quorum.insist(node, giving_way.len(), give_way);
+    let (released, given_way) = join(released, given_way).await;
+    let mut released = released.into_iter().map(|released| released.map(Settled::Released));
+    let mut given_way = given_way.into_iter().map(|holds_again| holds_again.map(Settled::GaveWay));
+    let in_order = pending.iter().filter_map(|pending| match pending.queued_again {
+        Some(_) => given_way.next(),
+        None => released.next(),
+    });
+    in_order.collect()
+}
+
+/// The releases in progress. If the runtime and with it the task end meanwhile, they are pending again, and the next
+/// release that is queued starts the work again.
+struct Taken<'a> {
+    quorum: &'a Quorum,
+    node: usize,
+    pending: Vec<PendingRelease>,
+    done: bool,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            let taken = std::mem::take(&mut self.pending);
+            self.quorum.books(|books| books.abandon(self.node, taken));
+        }
+    }
+}
+
+/// Waiters and repairs.
+impl Quorum {
+    /// Handles the news that a node has named a token as next.
+    pub(super) fn named(self: &Arc<Self>, token: Token, node: usize) {
+        let remaining = self.books(|books| books.follow(token, None, TurnEvent::Named(node)));
+        if remaining == Remaining::Nobody {
+            // A majority of the others was enough for it. The hold there counts until the lease is renewed or released.
+            self.repair_granted(node, token);
+        }
+        self.await_majority(token, remaining);
+    }
+
+    /// Has a waiter that only a minority has named attempt after a pause: the vote was split.
+    pub(super) fn await_majority(self: &Arc<Self>, token: Token, remaining: Remaining) {
+        if let Remaining::Patience(attempt, patience) = remaining {
+            let quorum = Arc::clone(self);
+            tokio::spawn(async move {
+                tokio::time::sleep(patience).await;
+                quorum.books(|books| books.follow(token, Some(attempt), TurnEvent::PatienceEnded));
+            });
+        }
+    }
+
+    /// Has a granted token hold on a node as well that has named it as next.
+    pub(super) fn repair_granted(self: &Arc<Self>, node: usize, token: Token) {
+        let now = self.now();
+        let asked = self.books(|books| Some(Arc::clone(&books.tokens.granted(token, now)?.asked)));
+        if let Some(asked) = asked {
+            self.repair_later(node, asked.hold.clone(), asked.ttl);
+        }
+    }
+
+    /// Acquires a lease again, in the background, on a node that lost it.
+    pub(super) fn repair_later(self: &Arc<Self>, node: usize, hold: Hold, ttl: Duration) {
+        tokio::spawn(repair(Arc::clone(self), node, hold, ttl));
+    }
+}
+
+async fn repair(quorum: Arc<Quorum>, node: usize, hold: Hold, ttl: Duration) {
+    let now = quorum.now();
+    let granted = quorum.books(|books| {
+        let granted = books.tokens.granted(hold.token, now)?.clone();
+        (!books.releases[node].want_again(hold.token, now)).then_some(granted)
+    });
+    let Some(granted) = granted else {
+        return;
+    };
+    let (ballots, _) = quorum.ballots(node, &[Arc::new(as_try(&granted.asked))], Fence::new(0)).await;
+    if !ballots.iter().all(Ballot::may_hold) {
+        return;
+    }
+    let name = &quorum.nodes[node].name;
+    tracing::debug!(node = name, resource = %hold.resource, "a node had lost a lease, and has it again");
+    if let Some(fence) = granted.fence {
+        // The node's own fence may be larger. It stands for that of the lease then.
+        ballots.iter().filter_map(Ballot::fence).for_each(|said| fence.said(node, said));
+        let _raised = quorum.store(node).raise_fences(&[(&hold, fence.get())]).await;
+    }
+    let now = quorum.now();
+    let over = quorum.books(|books| {
+        let holds = books.tokens.granted(hold.token, now).is_some();
+        (!holds).then(|| books.tokens.attempts())
+    });
+    if let Some(attempt) = over {
+        // The lease was released, or has ended, while it was being repaired.
+        quorum.release_later(node, PendingRelease::new(hold, now, now + ttl, attempt));
+    }
+}

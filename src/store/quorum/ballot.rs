@@ -1,0 +1,171 @@
+//! The ballot of a node on an acquisition, and the condition under which its grant counts.
+
+use std::sync::Arc;
+
+use crate::{
+    core::{Fence, Recovered, abstains_for},
+    store::{
+        Acquired, AcquiredFrom, Acquisition, Certainty, Grant, Refusal, StoreError, quorum::shared::Quorum,
+    },
+};
+
+/// The ballot of a node on an acquisition.
+pub(super) enum Ballot {
+    Yes(Grant),
+    /// It granted, but may have forgotten a lease or a fence that speaks against the grant. The grant does not count, for
+    /// this reason.
+    Abstains(StoreError),
+    No(Refusal),
+    /// It keeps a queue ticket.
+    Queued {
+        /// A holder that is in the way.
+        refusal: Refusal,
+        /// The number of waiters ahead there.
+        ahead: u64,
+    },
+    /// It refused, because this many wait there.
+    Full(u64),
+    /// It refused because waiting would not help.
+    Never(StoreError),
+    Failed(StoreError),
+}
+
+impl Ballot {
+    /// Returns its vote for or against the request; `None` if it has none.
+    pub(super) fn vote(&self) -> Option<bool> {
+        match self {
+            Self::Yes(_) => Some(true),
+            Self::No(_) | Self::Queued { .. } | Self::Full(_) | Self::Never(_) => Some(false),
+            Self::Abstains(_) | Self::Failed(_) => None,
+        }
+    }
+
+    /// Returns the reason why it has no vote.
+    pub(super) fn failure(&self) -> Option<&StoreError> {
+        match self {
+            Self::Abstains(error) | Self::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Returns its vote for the request.
+    pub(super) fn grant(&self) -> Option<Grant> {
+        match self {
+            Self::Yes(grant) => Some(*grant),
+            _ => None,
+        }
+    }
+
+    /// Returns the fence of its vote for the request.
+    pub(super) fn fence(&self) -> Option<Fence> {
+        self.grant()?.fence
+    }
+
+    /// Returns true if the token may hold there.
+    pub(super) fn may_hold(&self) -> bool {
+        match self {
+            Self::Yes(_) | Self::Abstains(_) => true,
+            Self::No(_) | Self::Queued { .. } | Self::Full(_) | Self::Never(_) => false,
+            Self::Failed(error) => error.certainty() == Certainty::Unknown,
+        }
+    }
+
+    /// Returns true if there may be a hold or a queue ticket of the token there.
+    pub(super) fn may_leave_something(&self) -> bool {
+        let kept = planted!("a place is kept on a node that answers late");
+        self.may_hold() || matches!(self, Self::Queued { .. }) && !kept
+    }
+
+    /// Returns the refusal, if the node named a holder that is in the way.
+    pub(super) fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::No(refusal) | Self::Queued { refusal, .. } => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
+/// The knowledge that a node certainly has not forgotten.
+enum Memory {
+    /// All leases that may be valid, and the fences that it was taught.
+    Fences(Recovered),
+    /// All leases that may be valid, which is enough where there are no fences.
+    Leases,
+}
+
+impl Memory {
+    fn covers(&self, grant: &Grant) -> bool {
+        match self {
+            Self::Fences(recovered) => recovered.covers(grant.fence),
+            Self::Leases => planted!("a node that forgot fences votes") || grant.fence.is_none(),
+        }
+    }
+}
+
+impl Quorum {
+    /// Requests all of these of a node, with fences from `first` on. Grants count only if the node has recovered. That is
+    /// checked *afterwards*, because any restart that matters happened before the vote. Also returns the clock of the
+    /// node at the vote.
+    pub(super) async fn ballots(
+        &self,
+        node: usize,
+        asked: &[Arc<Acquisition>],
+        first: Fence,
+    ) -> (Vec<Ballot>, Option<Fence>) {
+        if asked.is_empty() {
+            return (Vec::new(), None);
+        }
+        let in_flight = match self.admit(node) {
+            Ok(in_flight) => in_flight,
+            Err(error) => return (asked.iter().map(|_| Ballot::Failed(error.clone())).collect(), None),
+        };
+        let AcquiredFrom { answers, clock, recovered } =
+            self.store(node).acquire_each_from(asked, first).await;
+        let answers = in_flight.ended(asked.len(), answers);
+        let granted = |answer: &Result<Acquired, _>| matches!(answer, Ok(Acquired::Granted(_)));
+        let memory = match answers.iter().any(granted) {
+            true => self.memory(node, recovered).await,
+            false => Ok(Memory::Leases),
+        };
+        self.meet(node);
+        (answers.into_iter().map(|answer| ballot(answer, &memory)).collect(), clock)
+    }
+
+    /// Returns the knowledge that the node has certainly not forgotten; an error if it may have forgotten anything.
+    async fn memory(&self, node: usize, recovered: Option<Recovered>) -> Result<Memory, StoreError> {
+        let incarnation = self.store(node).incarnation().await?;
+        let is_first = self.books(|books| books.nodes[node].is_first(&incarnation));
+        match recovered.filter(|recovered| incarnation.has_recovered(Some(recovered))) {
+            Some(recovered) => return Ok(Memory::Fences(recovered)),
+            None if self.options.fresh_start && is_first => return Ok(Memory::Leases),
+            None => {}
+        }
+        let now = self.now();
+        let age = self.books(|books| books.nodes[node].aged(incarnation, now).age);
+        let left = abstains_for(age, self.options.max_ttl);
+        match left.is_zero() {
+            true => Ok(Memory::Leases),
+            false => Err(StoreError::unavailable(format!(
+                "known for {age:.0?}, it may have forgotten leases and does not vote for another {left:.0?}"
+            ))),
+        }
+    }
+}
+
+fn ballot(answer: Result<Acquired, StoreError>, memory: &Result<Memory, StoreError>) -> Ballot {
+    match (answer, memory) {
+        (Ok(Acquired::Granted(_)), Err(reason)) => Ballot::Abstains(reason.clone()),
+        (Ok(Acquired::Granted(grant)), Ok(memory)) if memory.covers(&grant) => Ballot::Yes(grant),
+        (Ok(Acquired::Granted(_)), Ok(_)) => Ballot::Abstains(StoreError::unavailable(
+            "it may have forgotten fences, and votes when it was taught them: by a majority that has not, or when all \
+             nodes answer",
+        )),
+        (Ok(Acquired::Refused(refusal)), _) => Ballot::No(refusal),
+        (Ok(Acquired::Queued { refusal, ahead }), _) => Ballot::Queued { refusal, ahead },
+        (Ok(Acquired::Full { waiters }), _) => Ballot::Full(waiters),
+        (Err(error @ (StoreError::Deadlock { .. } | StoreError::ModeMismatch { .. })), _) => {
+            Ballot::Never(error)
+        }
+        (Err(error), _) => Ballot::Failed(error),
+    }
+}

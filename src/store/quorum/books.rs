@@ -1,0 +1,198 @@
+//! The books of a quorum: all that is remembered from one call to the next.
+//!
+//! A token that failed may be tried again at once. Therefore a hold that one attempt left on a node may be released only
+//! while no later attempt wants it, and a node that is releasing it at that moment has no vote on a later attempt before it has
+//! answered.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    time::Instant,
+};
+
+use crate::{
+    core::{Moment, Token, TurnEvent, TurnNews, TurnStep, majority},
+    store::{
+        Acquisition, Hold, Inbox, Notification,
+        quorum::{
+            fence_clock::FenceClock,
+            node::Observed,
+            releases::{NodeReleases, PendingRelease},
+            tokens::{Before, Tokens},
+        },
+    },
+};
+
+/// All that is remembered of tokens and nodes.
+#[derive(Debug)]
+pub(super) struct Books {
+    pub(super) tokens: Tokens,
+    /// The pending releases of each node.
+    pub(super) releases: Vec<NodeReleases>,
+    /// The observations of each node.
+    pub(super) nodes: Vec<Observed>,
+    pub(super) fence_clock: FenceClock,
+    pub(super) lessons: LessonTimes,
+    subscribers: HashMap<Inbox, UnboundedSender<Notification>>,
+}
+
+/// The times of the lessons that nodes were taught.
+#[derive(Debug, Default)]
+pub(super) struct LessonTimes {
+    /// The time of the last lesson.
+    pub(super) taught: Option<Instant>,
+    /// The time from which nodes may be asked again.
+    pub(super) next: Option<Instant>,
+    /// True while they are asked.
+    pub(super) in_progress: bool,
+}
+
+impl LessonTimes {
+    /// Returns true if nodes have been taught since `voted`.
+    pub(super) fn has_taught_since(&self, voted: Instant) -> bool {
+        self.taught.is_some_and(|taught| taught >= voted)
+    }
+}
+
+/// The work that is left after an event of a waiter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remaining {
+    /// Nothing.
+    Nothing,
+    /// Nothing, because nobody waits.
+    Nobody,
+    /// Its patience ends after this time, unless it begins another attempt than this one.
+    Patience(u64, Duration),
+}
+
+impl Books {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self {
+            tokens: Tokens::new(majority(nodes)),
+            releases: (0..nodes).map(|_| NodeReleases::default()).collect(),
+            nodes: (0..nodes).map(|_| Observed::default()).collect(),
+            fence_clock: FenceClock::default(),
+            lessons: LessonTimes::default(),
+            subscribers: HashMap::new(),
+        }
+    }
+
+    /// Begins an attempt on these requests, and gives those that wait in queues their place.
+    pub(super) fn begin(&mut self, asked: &mut [Arc<Acquisition>], now: Moment) -> (u64, Vec<Before>) {
+        let place = self.fence_clock.place(now);
+        self.tokens.begin(asked, place, now)
+    }
+
+    /// Removes the tokens of these holds, which nobody wants any more. Returns the number of the latest attempt.
+    pub(super) fn forget<'a>(&mut self, holds: impl Iterator<Item = &'a Hold>) -> u64 {
+        for hold in holds {
+            self.tokens.remove(hold);
+            self.releases.iter_mut().for_each(|releases| releases.forget_place(hold.token));
+        }
+        self.tokens.attempts()
+    }
+
+    /// Has a waiter handle an event, unless it has begun another attempt than this one, and tells it what follows.
+    pub(super) fn follow(&mut self, token: Token, since: Option<u64>, event: TurnEvent<'_>) -> Remaining {
+        let Some((attempt, inbox, steps)) = self.tokens.follow(token, since, event) else {
+            return Remaining::Nobody;
+        };
+        let mut remaining = Remaining::Nothing;
+        for step in steps {
+            match step {
+                TurnStep::Tell(news) => self.tell(token, inbox, news),
+                TurnStep::Patience(time) => remaining = Remaining::Patience(attempt, time),
+            }
+        }
+        remaining
+    }
+
+    fn tell(&self, token: Token, inbox: Inbox, news: TurnNews) {
+        let notification = match news {
+            TurnNews::HandedOver if planted!("nobody is told whom a majority names") => return,
+            TurnNews::HandedOver => Notification::HandedOver(token),
+            TurnNews::Next => Notification::Next(token),
+            TurnNews::GoOn => Notification::GoOn(token),
+        };
+        if let Some(subscriber) = self.subscribers.get(&inbox) {
+            // A subscriber that is just leaving does not need the notification.
+            let _ = subscriber.send(notification);
+        }
+    }
+
+    /// Subscribes to the notifications to this inbox, in place of an earlier subscriber.
+    pub(super) fn subscribe(&mut self, inbox: Inbox) -> UnboundedReceiver<Notification> {
+        let (sender, notifications) = unbounded_channel();
+        self.subscribers.retain(|_, subscriber| !subscriber.is_closed());
+        self.subscribers.insert(inbox, sender);
+        notifications
+    }
+
+    /// Marks the tokens of an attempt as wanted again on a node that is about to be asked, which holds their pending releases
+    /// back. Returns true for each that is too late: its release is in flight already, or it was released or asked for again
+    /// meanwhile.
+    pub(super) fn want_again(
+        &mut self,
+        node: usize,
+        asked: &[Arc<Acquisition>],
+        attempt: u64,
+        now: Moment,
+    ) -> Vec<bool> {
+        let Self { tokens, releases, .. } = self;
+        let is_too_late = |asked: &Arc<Acquisition>| {
+            let token = asked.hold.token;
+            !tokens.is_latest(token, attempt) || releases[node].want_again(token, now)
+        };
+        asked.iter().map(is_too_late).collect()
+    }
+
+    /// Returns the nodes on which releases of these tokens are set aside.
+    pub(super) fn aside(&self, tokens: impl Iterator<Item = Token> + Clone) -> Vec<(usize, Token)> {
+        let on = |(node, releases): (usize, &NodeReleases)| {
+            let aside = tokens.clone().filter(|token| releases.has_aside(*token));
+            aside.map(|token| (node, token)).collect::<Vec<_>>()
+        };
+        self.releases.iter().enumerate().flat_map(on).collect()
+    }
+
+    /// Queues the release of a hold on a node, or sets it aside until the later attempt that wants its token has ended.
+    /// Returns true if the caller has to start the work.
+    #[must_use]
+    pub(super) fn release_later(&mut self, node: usize, pending: PendingRelease) -> bool {
+        let token = pending.hold.token;
+        if self.tokens.is_wanted_since(token, pending.attempt) {
+            self.releases[node].set_aside(pending);
+            return false;
+        }
+        let waits = self.tokens.is_wanted(token);
+        self.releases[node].queue(if waits { pending } else { pending.without_place() })
+    }
+
+    /// Queues again, in the name of this attempt, the release of what an earlier attempt left on a node that was not
+    /// reached for this token. Returns true if the caller has to start the work.
+    #[must_use]
+    pub(super) fn release_again(&mut self, node: usize, token: Token, attempt: u64) -> bool {
+        let pending = self.releases[node].take_aside(token);
+        pending.is_some_and(|pending| {
+            self.release_later(node, PendingRelease { attempt, queued_again: None, ..pending })
+        })
+    }
+
+    /// Puts back a release that has failed and may still be executed.
+    pub(super) fn failed(&mut self, node: usize, pending: PendingRelease) {
+        let is_wanted = self.tokens.is_wanted_since(pending.hold.token, pending.attempt);
+        self.releases[node].failed(pending, is_wanted);
+    }
+
+    /// Stops the work on the pending releases of this node, and puts back those that were taken and are not settled.
+    pub(super) fn abandon(&mut self, node: usize, taken: Vec<PendingRelease>) {
+        for pending in taken {
+            self.failed(node, pending);
+        }
+        self.releases[node].stop();
+    }
+}
+
+#[cfg(test)]
+mod tests;

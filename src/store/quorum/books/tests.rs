@@ -1,0 +1,158 @@
+//! Tests of the pending releases in the books of a quorum, and of when they are due.
+
+use super::*;
+use crate::{
+    core::{Mode, ResourceName},
+    store::{Metadata, QueueTicket, quorum::tokens::Granted},
+};
+
+const TTL: Duration = Duration::from_secs(10);
+const NOW: Moment = Moment::since_origin(Duration::ZERO);
+
+fn asked() -> Arc<Acquisition> {
+    let token = Token::from_bits(1);
+    let inbox = Inbox(Token::from_bits(2));
+    let ticket = QueueTicket { inbox, grant_window: TTL, ttl: TTL, max_waiters: 9, place: None };
+    Arc::new(Acquisition {
+        hold: Hold { resource: ResourceName::new("r").unwrap(), token, owner: None },
+        mode: Mode::Exclusive,
+        reentrant: false,
+        ttl: TTL,
+        lock_delay: Duration::ZERO,
+        metadata: Arc::new(Metadata::new()),
+        ticket: Some(ticket),
+    })
+}
+
+fn pending(asked: &Acquisition, attempt: u64) -> PendingRelease {
+    PendingRelease::new(asked.hold.clone(), NOW, NOW + TTL, attempt)
+}
+
+impl Books {
+    fn begins(&mut self, asked: &Arc<Acquisition>) -> u64 {
+        self.begin(&mut [Arc::clone(asked)], NOW).0
+    }
+
+    /// Returns true if it is too late for this attempt on the first node.
+    fn is_late(&mut self, asked: &Arc<Acquisition>, attempt: u64) -> bool {
+        self.want_again(0, std::slice::from_ref(asked), attempt, NOW) == [true]
+    }
+
+    fn releases_next(&mut self, node: usize) -> Option<PendingRelease> {
+        self.releases[node].take(1, NOW).pop()
+    }
+}
+
+#[test]
+fn what_an_earlier_attempt_left_is_released_again_if_the_node_was_not_reached() {
+    let (mut books, asked) = (Books::new(1), asked());
+    let token = asked.hold.token;
+    let first = books.begins(&asked);
+    assert!(!books.is_late(&asked, first) && !books.release_again(0, token, first), "nothing was left");
+    assert!(books.release_later(0, pending(&asked, first)));
+    let second = books.begins(&asked);
+    assert!(!books.is_late(&asked, second));
+    assert!(books.releases_next(0).is_none(), "it is wanted again");
+    assert!(books.release_again(0, token, second));
+    assert!(books.releases_next(0).is_some());
+}
+
+#[test]
+fn a_release_that_failed_stays_in_flight_until_one_is_answered() {
+    let (mut books, asked) = (Books::new(1), asked());
+    let fail = |books: &mut Books| {
+        let attempt = books.begins(&asked);
+        let late = books.is_late(&asked, attempt);
+        books.tokens.finish(attempt, &asked.hold, None);
+        let _begins = books.release_later(0, pending(&asked, attempt));
+        (late, books.releases_next(0).unwrap())
+    };
+    let (late, first) = fail(&mut books);
+    assert!(!late);
+    books.failed(0, first);
+    assert!(fail(&mut books).0, "it might take the second attempt's vote away");
+    books.releases[0].settled(asked.hold.token);
+    assert!(!fail(&mut books).0);
+}
+
+#[test]
+fn an_attempt_whose_token_is_over_holds_no_release_back() {
+    let (mut books, asked) = (Books::new(1), asked());
+    let attempt = books.begins(&asked);
+    assert!(!books.is_late(&asked, attempt));
+    let later = books.begins(&asked);
+    assert!(books.is_late(&asked, attempt), "a later attempt asks for itself");
+    let over = books.forget(std::iter::once(&asked.hold));
+    let _begins = books.release_later(0, pending(&asked, over));
+    assert!(books.is_late(&asked, later));
+    assert!(books.releases_next(0).is_some(), "it is released all the same");
+}
+
+#[test]
+fn a_release_is_unanswered_until_it_is_answered_or_has_failed() {
+    let (mut books, asked) = (Books::new(2), asked());
+    let token = asked.hold.token;
+    let is_unanswered =
+        |books: &Books, node: usize| books.releases[node].unanswered([token].into_iter()).is_some();
+    for fails in [false, true] {
+        let attempt = books.begins(&asked);
+        books.tokens.finish(attempt, &asked.hold, None);
+        let _begins = books.release_later(0, pending(&asked, attempt));
+        let taken = books.releases_next(0).unwrap();
+        assert!(is_unanswered(&books, 0) && !is_unanswered(&books, 1));
+        match fails {
+            true => books.failed(0, taken),
+            false => books.releases[0].settled(token),
+        }
+        assert!(!is_unanswered(&books, 0));
+        assert_eq!(books.releases[0].is_in_flight(token, NOW), fails);
+    }
+}
+
+#[test]
+fn a_release_of_an_earlier_attempt_is_set_aside_while_the_token_waits() {
+    let (mut books, asked) = (Books::new(2), asked());
+    let token = asked.hold.token;
+    let (first, second) = (books.begins(&asked), books.begins(&asked));
+    assert!(!books.tokens.finish(first, &asked.hold, Some(NOW + TTL)), "it has attempted again");
+    assert!(books.tokens.finish(second, &asked.hold, Some(NOW + TTL)));
+    let answered = TurnEvent::Answered { split: &[], is_held: false };
+    assert_eq!(books.follow(token, Some(first), answered), Remaining::Nobody);
+    assert_eq!(books.follow(token, Some(second), answered), Remaining::Nothing);
+    assert!(books.tokens.waits_since(token, second) && !books.tokens.waits_since(token, first));
+    assert!(!books.release_later(1, pending(&asked, first)));
+    assert!(books.releases_next(1).is_none());
+    assert_eq!(books.aside([token].into_iter()), [(1, token)]);
+    let latest = books.forget(std::iter::once(&asked.hold));
+    assert!(!books.tokens.is_wanted(token));
+    assert!(books.release_again(1, token, latest));
+    assert!(books.releases_next(1).is_some());
+}
+
+#[test]
+fn a_waiter_has_the_first_place_that_it_proposed() {
+    let (mut books, asked) = (Books::new(5), asked());
+    let places = [None, Some(7), Some(9), None].map(|place| {
+        let mut asked = [Arc::clone(&asked)];
+        books.tokens.begin(&mut asked, place, NOW);
+        asked[0].ticket.and_then(|ticket| ticket.place)
+    });
+    assert_eq!(places, [None, Some(7), Some(7), Some(7)]);
+}
+
+#[test]
+fn a_waiter_is_told_at_its_inbox_until_it_is_granted() {
+    let (mut books, asked) = (Books::new(3), asked());
+    let token = asked.hold.token;
+    let mut told = books.subscribe(Inbox(Token::from_bits(2)));
+    let attempt = books.begins(&asked);
+    assert_eq!(books.follow(token, None, TurnEvent::Called), Remaining::Nothing);
+    assert!(matches!(told.try_recv(), Ok(Notification::GoOn(_))));
+    for node in [0, 2] {
+        assert_eq!(books.follow(token, None, TurnEvent::Named(node)), Remaining::Nothing);
+    }
+    assert!(books.tokens.grant(attempt, Granted { asked: Arc::clone(&asked), fence: None }));
+    assert_eq!(books.tokens.leave_queues(token, attempt), [0, 2]);
+    assert_eq!(books.follow(token, None, TurnEvent::Named(1)), Remaining::Nobody);
+    assert!(told.try_recv().is_err());
+}

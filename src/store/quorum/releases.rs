@@ -1,0 +1,167 @@
+//! The pending releases of one node.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use crate::{
+    core::{Moment, Token},
+    store::{Acquisition, Hold, quorum::tokens::AFTER},
+};
+
+/// The largest number of pending releases of a node. Holds beyond it are left to their TTL.
+const MOST_PENDING: usize = 10_000;
+
+/// The pause before the first repetition of a release whose acquisition may still be executed.
+pub(super) const FIRST_REPEAT: Duration = Duration::from_millis(50);
+
+/// A pending release: a hold that nobody wants any more.
+#[derive(Clone, Debug)]
+pub(super) struct PendingRelease {
+    pub(super) hold: Hold,
+    /// The time at which its resource opens.
+    pub(super) opening: Moment,
+    /// The time at which the hold has ended by itself.
+    pub(super) end: Moment,
+    /// The latest attempt that left the hold; a later one wants it again.
+    pub(super) attempt: u64,
+    /// The pause after which it is released again if it is not held. Set for an acquisition that may still be executed.
+    pub(super) again: Option<Duration>,
+    /// The acquisition of a waiter that gives way: it is queued again by the call that releases it.
+    pub(super) queued_again: Option<Arc<Acquisition>>,
+}
+
+impl PendingRelease {
+    /// Creates the release of a hold that this attempt left.
+    pub(super) const fn new(hold: Hold, opening: Moment, end: Moment, attempt: u64) -> Self {
+        Self { hold, opening, end, attempt, again: None, queued_again: None }
+    }
+
+    /// Returns the same release for a token that is not queued again. The acquisition that would queue it may still be
+    /// executed.
+    pub(super) fn without_place(self) -> Self {
+        let again = self.again.or(self.queued_again.as_ref().map(|_| FIRST_REPEAT));
+        Self { again, queued_again: None, ..self }
+    }
+}
+
+/// The pending releases of one node.
+#[derive(Debug, Default)]
+pub(super) struct NodeReleases {
+    pending: BTreeMap<Token, PendingRelease>,
+    /// Pending releases whose token is wanted again, kept until it is known if the node was reached.
+    aside: HashMap<Token, PendingRelease>,
+    /// Tokens whose release may still be executed, and the time until which that is expected.
+    in_flight: HashMap<Token, Moment>,
+    /// Tokens that the node has been asked to release and has not answered. All of them are in flight.
+    asked: HashSet<Token>,
+    /// Notifies of the answers to them, in the order in which they are waited for.
+    answered: Arc<Notify>,
+    worked_off: bool,
+}
+
+impl NodeReleases {
+    /// Queues a release. Returns true if the caller has to start the work.
+    pub(super) fn queue(&mut self, pending: PendingRelease) -> bool {
+        if self.pending.len() >= MOST_PENDING {
+            tracing::debug!(token = %pending.hold.token.prefix(), "a node has too many pending releases; this hold ends by itself");
+        } else {
+            self.pending.insert(pending.hold.token, pending);
+        }
+        !std::mem::replace(&mut self.worked_off, true)
+    }
+
+    /// Sets a release aside, together with what is set aside of the same token already, until its token is released or its
+    /// next attempt does not reach the node.
+    pub(super) fn set_aside(&mut self, pending: PendingRelease) {
+        if self.aside.len() >= MOST_PENDING {
+            return;
+        }
+        let before = self.aside.remove(&pending.hold.token);
+        let end = before.as_ref().map_or(pending.end, |before| before.end.max(pending.end));
+        let again = pending.again.or(before.and_then(|before| before.again));
+        self.aside.insert(pending.hold.token, PendingRelease { end, again, queued_again: None, ..pending });
+    }
+
+    /// Takes the release that is set aside of a token.
+    pub(super) fn take_aside(&mut self, token: Token) -> Option<PendingRelease> {
+        self.aside.remove(&token)
+    }
+
+    /// Returns true if a release of this token is set aside.
+    pub(super) fn has_aside(&self, token: Token) -> bool {
+        self.aside.contains_key(&token)
+    }
+
+    /// Holds the pending release of a token back. Returns true if its release is already in flight.
+    pub(super) fn want_again(&mut self, token: Token, now: Moment) -> bool {
+        if let Some(pending) = self.pending.remove(&token) {
+            self.set_aside(pending);
+        }
+        self.is_in_flight(token, now)
+    }
+
+    /// Returns true if a release of this token may still be executed, so that the node does not count for it.
+    pub(super) fn is_in_flight(&self, token: Token, now: Moment) -> bool {
+        self.in_flight.get(&token).is_some_and(|end| *end > now)
+    }
+
+    /// Has a waiter that is to give way only released, because it does not wait any more.
+    pub(super) fn forget_place(&mut self, token: Token) {
+        if let Some(pending) = self.pending.get_mut(&token) {
+            pending.queued_again = None;
+        }
+    }
+
+    /// Takes up to `most` pending releases. An empty result means that the work is done.
+    pub(super) fn take(&mut self, most: usize, now: Moment) -> Vec<PendingRelease> {
+        self.pending.retain(|_, pending| pending.end > now);
+        self.aside.retain(|_, pending| pending.end > now);
+        self.in_flight.retain(|_, end| *end > now);
+        let due: Vec<PendingRelease> = self.pending.values().take(most).cloned().collect();
+        for pending in &due {
+            let token = pending.hold.token;
+            self.pending.remove(&token);
+            self.in_flight.insert(token, pending.end + AFTER);
+            self.asked.insert(token);
+        }
+        self.worked_off = !due.is_empty();
+        due
+    }
+
+    /// Settles a pending release: the node has answered it, and executes none that was sent before.
+    pub(super) fn settled(&mut self, token: Token) {
+        self.in_flight.remove(&token);
+        self.note_answer(token);
+    }
+
+    /// Puts back a release that has failed and may still be executed. It stays in flight, and is pending all the same, unless
+    /// its token is wanted again.
+    pub(super) fn failed(&mut self, pending: PendingRelease, is_wanted: bool) {
+        self.note_answer(pending.hold.token);
+        if is_wanted {
+            self.set_aside(pending);
+        } else {
+            self.pending.insert(pending.hold.token, pending);
+        }
+    }
+
+    /// Stops the work. The next release that is queued starts it again.
+    pub(super) fn stop(&mut self) {
+        self.worked_off = false;
+    }
+
+    /// Returns what notifies of the next answer if the node has not answered the release of one of these tokens.
+    pub(super) fn unanswered(&self, mut tokens: impl Iterator<Item = Token>) -> Option<Arc<Notify>> {
+        tokens.any(|token| self.asked.contains(&token)).then(|| Arc::clone(&self.answered))
+    }
+
+    fn note_answer(&mut self, token: Token) {
+        self.asked.remove(&token);
+        self.answered.notify_waiters();
+    }
+}

@@ -1,0 +1,143 @@
+//! One round of questions: every node is asked at once, and the round ends when there are enough answers.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use tokio::time::{Instant, sleep_until};
+
+use crate::{
+    core::Tally,
+    store::{
+        NodeFailure, QuorumNode, StoreError,
+        quorum::{options::Timeouts, shared::Quorum},
+    },
+};
+
+/// The questions to every node, and the answers so far. Each node answers all questions of the round together.
+pub(super) struct Round<T> {
+    calls: FuturesUnordered<BoxFuture<'static, (usize, Vec<T>)>>,
+    answers: Vec<Option<Vec<T>>>,
+    quorum: Arc<Quorum>,
+}
+
+impl<T: Send + 'static> Round<Result<T, StoreError>> {
+    /// Asks every node one question, whatever the state of its circuit breaker.
+    pub(super) fn of_one<Answer>(
+        quorum: &Arc<Quorum>,
+        question: impl Fn(Arc<dyn QuorumNode>) -> Answer,
+    ) -> Self
+    where
+        Answer: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        Self::ask(quorum, |quorum, node| {
+            let answer = question(Arc::clone(&quorum.nodes[node].store));
+            async move { quorum.insist(node, 1, async { vec![answer.await] }).await }
+        })
+    }
+}
+
+impl<T: 'static> Round<T> {
+    /// Asks every node. Nothing is sent before the answers are awaited.
+    pub(super) fn ask<Answers>(quorum: &Arc<Quorum>, question: impl Fn(Arc<Quorum>, usize) -> Answers) -> Self
+    where
+        Answers: Future<Output = Vec<T>> + Send + 'static,
+    {
+        let call = |node| {
+            let answers = question(Arc::clone(quorum), node);
+            Box::pin(async move { (node, answers.await) }) as BoxFuture<'static, _>
+        };
+        let nodes = 0..quorum.nodes.len();
+        let answers = nodes.clone().map(|_| None).collect();
+        Self { calls: nodes.map(call).collect(), answers, quorum: Arc::clone(quorum) }
+    }
+
+    /// Waits until there are enough answers, all nodes have answered, or the time is over.
+    pub(super) async fn gather(&mut self, timeouts: Timeouts, enough: impl Fn(&Self) -> bool) {
+        let started = Instant::now();
+        let mut over = pin!(sleep_until(started + timeouts.met));
+        let mut only_new = false;
+        while !enough(self) && (!only_new || self.awaits_a_new_node()) {
+            tokio::select! {
+                biased;
+                answered = self.calls.next() => match answered {
+                    Some((which, answers)) => self.answers[which] = Some(answers),
+                    None => return,
+                },
+                () = &mut over => {
+                    if only_new {
+                        return;
+                    }
+                    only_new = true;
+                    over.as_mut().reset(started + timeouts.new);
+                }
+            }
+        }
+    }
+
+    /// Returns true if a node has not answered and may still be connecting.
+    fn awaits_a_new_node(&self) -> bool {
+        (0..).zip(&self.answers).any(|(node, answers)| answers.is_none() && self.quorum.is_new(node))
+    }
+
+    /// Waits for the next node to answer that had not answered yet, and returns it.
+    pub(super) async fn late(&mut self) -> Option<usize> {
+        let (which, answers) = self.calls.next().await?;
+        self.answers[which] = Some(answers);
+        Some(which)
+    }
+
+    /// Hands over the answers of each node to each question: at once where it has answered, and otherwise when it does.
+    pub(super) async fn each_answer(mut self, mut take: impl FnMut(usize, usize, &T)) {
+        let mut take = |node, answers: &[T]| (0..).zip(answers).for_each(|(which, it)| take(node, which, it));
+        (0..self.answers.len()).for_each(|node| take(node, self.of(node)));
+        while let Some(node) = self.late().await {
+            take(node, self.of(node));
+        }
+    }
+
+    /// Returns the answers of one node to all questions; none if it has not answered.
+    pub(super) fn of(&self, node: usize) -> &[T] {
+        self.answers[node].as_deref().unwrap_or_default()
+    }
+
+    /// Returns the answers of the nodes that have answered.
+    pub(super) fn into_answers(self) -> impl Iterator<Item = T> {
+        self.answers.into_iter().flatten().flatten()
+    }
+
+    /// Returns the answer of each node to one question; `None` for a node that has not answered.
+    pub(super) fn on(&self, question: usize) -> impl ExactSizeIterator<Item = Option<&T>> {
+        self.answers.iter().map(move |answers| answers.as_ref().map(|answers| &answers[question]))
+    }
+
+    /// Counts the votes on one question. An answer that is no vote is `None`.
+    pub(super) fn tally(&self, question: usize, vote: impl Fn(&T) -> Option<bool>) -> Tally {
+        let mut tally = Tally::new(self.answers.len());
+        for answer in self.on(question).flatten() {
+            match vote(answer) {
+                Some(true) => tally.yes(),
+                Some(false) => tally.no(),
+                None => tally.silent(),
+            }
+        }
+        tally
+    }
+
+    /// Returns the nodes that have no vote on one question: their answer is an `error`, or they have not answered `within`
+    /// that time.
+    pub(super) fn failures<'a>(
+        &'a self,
+        question: usize,
+        within: Duration,
+        error: impl Fn(&'a T) -> Option<&'a StoreError>,
+    ) -> Vec<NodeFailure> {
+        let failure = |(node, answer): (usize, Option<&'a T>)| {
+            let error = match answer {
+                None => StoreError::timed_out(within),
+                Some(answer) => error(answer)?.clone(),
+            };
+            Some(NodeFailure { node: self.quorum.nodes[node].name.clone(), error })
+        };
+        self.on(question).enumerate().filter_map(failure).collect()
+    }
+}

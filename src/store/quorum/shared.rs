@@ -1,0 +1,181 @@
+//! The state that all verbs of a quorum share: its nodes, its books, and the calls to the nodes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::{
+    sync::{Notify, oneshot},
+    time::Instant,
+};
+
+use crate::{
+    core::{Moment, majority},
+    runtime::env::Clock,
+    store::{
+        Certainty, NodeFailure, QuorumNode, StoreError,
+        quorum::{books::Books, circuit_breaker::Passage, node::NamedNode, options::QuorumOptions},
+    },
+};
+
+#[derive(Debug)]
+pub(super) struct Quorum {
+    pub(super) nodes: Vec<NamedNode>,
+    pub(super) options: QuorumOptions,
+    pub(super) clock: Arc<dyn Clock>,
+    books: Mutex<Books>,
+    /// Notifies when nodes were taught, or could not be. Attempts that wait for it go on in the order in which they came,
+    /// which a watch channel would leave to chance.
+    pub(super) lesson_over: Notify,
+}
+
+/// A call in flight. A call that is dropped says nothing about the node.
+pub(super) struct CallInFlight<'a> {
+    quorum: &'a Quorum,
+    node: usize,
+    /// `None` once it has ended.
+    passage: Option<Passage>,
+}
+
+impl Quorum {
+    pub(super) fn new(nodes: Vec<NamedNode>, options: QuorumOptions, clock: Arc<dyn Clock>) -> Self {
+        let books = Mutex::new(Books::new(nodes.len()));
+        Self { nodes, options, clock, books, lesson_over: Notify::new() }
+    }
+
+    pub(super) fn needed(&self) -> usize {
+        majority(self.nodes.len())
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    pub(super) fn store(&self, node: usize) -> &dyn QuorumNode {
+        &*self.nodes[node].store
+    }
+
+    /// Reads and writes the books. They are open only for this function, which cannot await.
+    pub(super) fn books<T>(&self, entry: impl FnOnce(&mut Books) -> T) -> T {
+        // No code panics half-way while it holds this lock.
+        entry(&mut self.books.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the error that says that these nodes have no vote. The verb may be `executed` on a majority all the same.
+    pub(super) fn no_quorum(&self, failures: Vec<NodeFailure>, executed: bool) -> StoreError {
+        let certainty = if executed { Certainty::Unknown } else { Certainty::NotExecuted };
+        StoreError::NoQuorum { needed: self.needed(), of: self.nodes.len(), failures, certainty }
+    }
+
+    /// Returns true if no call to this node has ended yet. It may have to be connected first, which takes longer than an
+    /// answer.
+    pub(super) fn is_new(&self, node: usize) -> bool {
+        !self.books(|books| books.nodes[node].is_met)
+    }
+
+    /// Records that a call to this node has ended.
+    pub(super) fn meet(&self, node: usize) {
+        self.books(|books| books.nodes[node].is_met = true);
+    }
+
+    /// Begins a call, unless the circuit breaker of the node refuses it.
+    pub(super) fn admit(&self, node: usize) -> Result<CallInFlight<'_>, StoreError> {
+        let silence = self.options.silence();
+        let passage = self.books(|books| {
+            let observed = &mut books.nodes[node];
+            let silence = if observed.is_met { silence } else { silence.max(self.options.connect_timeout) };
+            observed.breaker.admit(silence, Instant::now())
+        });
+        Ok(CallInFlight { quorum: self, node, passage: Some(passage?) })
+    }
+
+    /// Makes a call of `count` questions, unless the node's circuit breaker refuses it.
+    pub(super) async fn ask<T>(
+        &self,
+        node: usize,
+        count: usize,
+        call: impl Future<Output = Vec<Result<T, StoreError>>>,
+    ) -> Vec<Result<T, StoreError>> {
+        match self.admit(node) {
+            Ok(in_flight) => in_flight.answers(count, call).await,
+            Err(error) => (0..count).map(|_| Err(error.clone())).collect(),
+        }
+    }
+
+    /// Makes a call of `count` questions whatever the state of the node's circuit breaker. Without questions there is none.
+    pub(super) async fn insist<T>(
+        &self,
+        node: usize,
+        count: usize,
+        call: impl Future<Output = Vec<Result<T, StoreError>>>,
+    ) -> Vec<Result<T, StoreError>> {
+        if count == 0 {
+            return Vec::new();
+        }
+        let passage = self.books(|books| books.nodes[node].breaker.begin(Instant::now()));
+        CallInFlight { quorum: self, node, passage: Some(passage) }.answers(count, call).await
+    }
+}
+
+impl CallInFlight<'_> {
+    async fn answers<T>(
+        self,
+        count: usize,
+        call: impl Future<Output = Vec<Result<T, StoreError>>>,
+    ) -> Vec<Result<T, StoreError>> {
+        let (quorum, node) = (self.quorum, self.node);
+        let answers = self.ended(count, call.await);
+        quorum.meet(node);
+        answers
+    }
+
+    /// Records the answers to the call. Returns them if there are as many as there were questions, otherwise lost answers.
+    pub(super) fn ended<T>(
+        mut self,
+        count: usize,
+        answers: Vec<Result<T, StoreError>>,
+    ) -> Vec<Result<T, StoreError>> {
+        let answers = match answers.len() {
+            given if given == count => answers,
+            given => {
+                let doing = format!("{given} answers to {count} questions");
+                (0..count).map(|_| Err(StoreError::reply_lost(doing.clone()))).collect()
+            }
+        };
+        self.record(&answers);
+        answers
+    }
+
+    fn record<T>(&mut self, answers: &[Result<T, StoreError>]) {
+        if let Some(passage) = self.passage.take() {
+            let now = Instant::now();
+            self.quorum.books(|books| books.nodes[self.node].breaker.ended(passage, answers, now));
+        }
+    }
+}
+
+impl Drop for CallInFlight<'_> {
+    fn drop(&mut self) {
+        self.record::<()>(&[]);
+    }
+}
+
+/// Runs a verb in a task of its own. The task goes on after it has replied, and takes care of late answers.
+pub(super) async fn in_background<T, Verb>(
+    count: usize,
+    verb: impl FnOnce(oneshot::Sender<Vec<Result<T, StoreError>>>) -> Verb,
+) -> Vec<Result<T, StoreError>>
+where
+    Verb: Future<Output = ()> + Send + 'static,
+{
+    let (reply, answers) = oneshot::channel();
+    tokio::spawn(verb(reply));
+    let ended =
+        |_| (0..count).map(|_| Err(StoreError::reply_lost("the task that counts the votes ended"))).collect();
+    answers.await.unwrap_or_else(ended)
+}
+
+/// Returns the median, which stands for what most of the nodes report.
+pub(super) fn median(counts: impl Iterator<Item = u64>) -> u64 {
+    let mut counts: Vec<u64> = counts.collect();
+    counts.sort_unstable();
+    counts.get(counts.len() / 2).copied().unwrap_or_default()
+}
