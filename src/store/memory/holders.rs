@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     core::{Fence, Mode, Moment, Owner, Token},
-    store::{Acquisition, HolderState, StoreError, memory::record::Record},
+    store::{Acquisition, HolderState, StoreError, memory::record::HolderRecord},
 };
 
 /// The holders of a resource.
@@ -17,7 +17,7 @@ use crate::{
 /// resource is in use.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
-    records: HashMap<Token, Record>,
+    records: HashMap<Token, HolderRecord>,
     /// The time at which each record changes by itself.
     due: BTreeSet<(Moment, Token)>,
     /// The time at which the resource is free of each record.
@@ -37,16 +37,16 @@ struct Share {
 }
 
 /// The compatibility of an acquisition that does not hold yet with the holders.
-pub(super) enum Verdict<'a> {
+pub(super) enum Compatibility<'a> {
     /// Compatible with the current holders, if nobody waits ahead of it. Carries the holder that bounds the wait, if
     /// any: the one that ends first or last.
-    Fits(Option<&'a Record>),
+    Fits(Option<&'a HolderRecord>),
     /// Another hold of the owner that has the resource, with this fence; it does not matter who waits.
     ReEntry(Fence),
     /// A shared hold beside those of the same owner; it does not matter who waits.
     BesideItsOwn,
     /// Incompatible, because of this holder.
-    InTheWay(&'a Record),
+    InTheWay(&'a HolderRecord),
 }
 
 impl Holders {
@@ -63,39 +63,39 @@ impl Holders {
         }
     }
 
-    pub(super) fn check(&self, asked: &Acquisition) -> Result<Verdict<'_>, StoreError> {
+    pub(super) fn check(&self, asked: &Acquisition) -> Result<Compatibility<'_>, StoreError> {
         let (Some((_, first)), Some((_, last))) = (self.due.first(), self.openings.last()) else {
-            return Ok(Verdict::Fits(None));
+            return Ok(Compatibility::Fits(None));
         };
         let (first, last) = (&self.records[first], &self.records[last]);
         if let Some(share) = self.share_of(asked.hold.owner.as_ref()) {
             let held = self.as_mode(share, first.mode);
             match (asked.mode, held) {
                 (Mode::Exclusive, Mode::Exclusive) if asked.reentrant => {
-                    return Ok(Verdict::ReEntry(first.fence));
+                    return Ok(Compatibility::ReEntry(first.fence));
                 }
                 (Mode::Exclusive, _) | (_, Mode::Exclusive) => {
                     return Err(StoreError::Deadlock { asked: asked.mode, held });
                 }
-                (Mode::Shared, Mode::Shared) => return Ok(Verdict::BesideItsOwn),
+                (Mode::Shared, Mode::Shared) => return Ok(Compatibility::BesideItsOwn),
                 _ => {}
             }
         }
         match (asked.mode, first.mode) {
             (Mode::Shared, Mode::Exclusive) if planted!("a reader beside a writer") => {
-                Ok(Verdict::Fits(None))
+                Ok(Compatibility::Fits(None))
             }
-            (Mode::Exclusive, _) | (_, Mode::Exclusive) => Ok(Verdict::InTheWay(last)),
-            (Mode::Shared, Mode::Shared) => Ok(Verdict::Fits(Some(last))),
+            (Mode::Exclusive, _) | (_, Mode::Exclusive) => Ok(Compatibility::InTheWay(last)),
+            (Mode::Shared, Mode::Shared) => Ok(Compatibility::Fits(Some(last))),
             (Mode::Permits { count, of }, Mode::Permits { .. }) => {
                 let fits = self.taken + u64::from(count.get()) <= u64::from(self.capacity_with(of));
-                Ok(if fits { Verdict::Fits(Some(first)) } else { Verdict::InTheWay(first) })
+                Ok(if fits { Compatibility::Fits(Some(first)) } else { Compatibility::InTheWay(first) })
             }
             (asked, used) => Err(StoreError::ModeMismatch { asked, used }),
         }
     }
 
-    pub(super) fn admit(&mut self, record: Record) {
+    pub(super) fn admit(&mut self, record: HolderRecord) {
         self.taken += u64::from(record.permits());
         if let Mode::Permits { of, .. } = record.mode {
             *self.capacities.entry(of).or_default() += 1;
@@ -142,12 +142,12 @@ impl Holders {
     }
 
     /// Returns the hold, or the record that keeps the resource closed after it.
-    pub(super) fn get(&self, token: Token) -> Option<&Record> {
+    pub(super) fn get(&self, token: Token) -> Option<&HolderRecord> {
         self.records.get(&token)
     }
 
     pub(super) fn holds(&self, token: Token) -> bool {
-        self.get(token).is_some_and(Record::holds)
+        self.get(token).is_some_and(HolderRecord::holds)
     }
 
     /// Returns the owner of this hold.
@@ -160,7 +160,7 @@ impl Holders {
     }
 
     /// Returns the records, those that end first in front.
-    pub(super) fn in_order_of_end(&self) -> impl Iterator<Item = &Record> {
+    pub(super) fn in_order_of_end(&self) -> impl Iterator<Item = &HolderRecord> {
         self.due.iter().map(|(_, token)| &self.records[token])
     }
 
@@ -229,14 +229,14 @@ impl Holders {
         }
     }
 
-    fn enter(&mut self, record: Record) {
+    fn enter(&mut self, record: HolderRecord) {
         self.due.insert((record.due(), record.token));
         self.openings.insert((record.opening, record.token));
         self.records.insert(record.token, record);
     }
 
     /// Removes a record from all orders, to change it or to drop it.
-    fn take(&mut self, token: Token) -> Option<Record> {
+    fn take(&mut self, token: Token) -> Option<HolderRecord> {
         let record = self.records.remove(&token)?;
         self.due.remove(&(record.due(), token));
         self.openings.remove(&(record.opening, token));

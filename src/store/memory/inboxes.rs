@@ -24,7 +24,7 @@ struct Listeners {
 }
 
 /// The notifications to one subscriber. It has an entry among the listeners for as long as it lives.
-struct Listener {
+struct InboxListener {
     inbox: Inbox,
     inboxes: Inboxes,
     notifications: UnboundedReceiver<Notification>,
@@ -36,7 +36,7 @@ impl Inboxes {
         let mut listeners = self.listeners();
         tell(&sender, listeners.beginning());
         listeners.subscribed.entry(inbox).or_default().push(sender);
-        Listener { inbox, inboxes: self.clone(), notifications }
+        InboxListener { inbox, inboxes: self.clone(), notifications }
     }
 
     /// Sends a notification. Returns true if somebody is subscribed, as far as can be told: a notification that gets
@@ -98,7 +98,7 @@ impl Listeners {
     }
 }
 
-impl Stream for Listener {
+impl Stream for InboxListener {
     type Item = Notification;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Notification>> {
@@ -106,7 +106,7 @@ impl Stream for Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for InboxListener {
     fn drop(&mut self) {
         self.notifications.close();
         let mut listeners = self.inboxes.listeners();

@@ -26,8 +26,8 @@ use futures_util::{
 use self::{
     faults::Fault,
     resource::Resource,
-    state::State,
-    turn::{Turn, micros, since_origin},
+    state::MemoryState,
+    turn::{VerbTurn, micros},
 };
 use crate::{
     core::{Fence, Moment, ResourceName},
@@ -50,13 +50,13 @@ use crate::{
 #[derive(Clone)]
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MemoryState>>,
 }
 
 impl MemoryStore {
     /// Creates a store that takes its time from `clock`, such as a [`RuntimeClock`](crate::env::RuntimeClock).
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let state = State::started(clock.now());
+        let state = MemoryState::started(clock.now());
         Self { clock, state: Arc::new(Mutex::new(state)) }
     }
 
@@ -110,21 +110,22 @@ impl MemoryStore {
         self.state().restart(now);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemoryState> {
         // Only a clock of the application can panic while this is locked, and nothing has been changed by then.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn execute<T>(&self, verb: impl FnOnce(&mut State, Moment) -> T) -> T {
+    fn execute<T>(&self, verb: impl FnOnce(&mut MemoryState, Moment) -> T) -> T {
         let mut state = self.state();
-        // Read under the lock, so that no verb sees an earlier moment than the one before it.
-        let now = in_whole_millis(self.clock.now());
+        // Read under the lock, so that no verb sees an earlier moment than the one before it; in whole milliseconds, as
+        // a server keeps it.
+        let now = self.clock.now().on_tick(Duration::from_millis(1));
         verb(&mut state, now)
     }
 
     fn answer<'a, T: Send + 'a>(
         &'a self,
-        verb: impl FnOnce(&mut State, Moment) -> Result<T, StoreError> + Send + 'a,
+        verb: impl FnOnce(&mut MemoryState, Moment) -> Result<T, StoreError> + Send + 'a,
     ) -> Reply<'a, T> {
         Box::pin(async move {
             let fault = self.state().faults.next();
@@ -141,7 +142,7 @@ impl MemoryStore {
     fn answer_about<'a, T: Send + 'a>(
         &'a self,
         name: &'a ResourceName,
-        verb: impl FnOnce(&mut Resource, &mut Turn<'_>) -> Result<T, StoreError> + Send + 'a,
+        verb: impl FnOnce(&mut Resource, &mut VerbTurn<'_>) -> Result<T, StoreError> + Send + 'a,
     ) -> Reply<'a, T> {
         self.answer(move |state, now| state.with(name, now, verb))
     }
@@ -284,12 +285,6 @@ impl QuorumNode for MemoryStore {
             Ok(())
         })
     }
-}
-
-/// Cuts a time to whole milliseconds, as a server keeps it.
-fn in_whole_millis(now: Moment) -> Moment {
-    let since = since_origin(now);
-    now - Duration::from_nanos(u64::from(since.subsec_nanos() % 1_000_000))
 }
 
 impl Default for MemoryStore {

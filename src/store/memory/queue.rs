@@ -14,7 +14,7 @@ use crate::{
 /// a quorum have one order.
 type Arrival = (u64, Token);
 
-/// The number of arrivals that are counted together: see [`Queue::ahead`].
+/// The number of arrivals that are counted together: see [`WaitQueue::ahead`].
 const BLOCK: u64 = 256;
 
 const FIRST_TOKEN: Token = Token::from_bits(0);
@@ -22,11 +22,11 @@ const LAST_TOKEN: Token = Token::from_bits(u128::MAX);
 
 /// The waiters of a resource.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    waiters: BTreeMap<Arrival, Waiter>,
+pub(super) struct WaitQueue {
+    waiters: BTreeMap<Arrival, QueuedWaiter>,
     /// The waiters that were handed over what they wait for and have not taken it up, and those that are taken for
     /// dead. Their arrival is kept until their ticket expires.
-    aside: BTreeMap<Arrival, Waiter>,
+    aside: BTreeMap<Arrival, QueuedWaiter>,
     arrivals: HashMap<Token, Arrival>,
     /// The times at which tickets expire.
     expirations: BTreeSet<(Moment, Arrival)>,
@@ -53,7 +53,7 @@ struct RollCall {
 
 /// One waiter.
 #[derive(Debug)]
-pub(super) struct Waiter {
+pub(super) struct QueuedWaiter {
     pub(super) asked: Acquisition,
     pub(super) ticket: QueueTicket,
     gone: Moment,
@@ -73,7 +73,7 @@ pub(super) enum Queued {
     Full(u64),
 }
 
-impl Waiter {
+impl QueuedWaiter {
     pub(super) fn token(&self) -> Token {
         self.asked.hold.token
     }
@@ -103,7 +103,7 @@ impl Waiter {
     }
 }
 
-impl Queue {
+impl WaitQueue {
     /// Returns the number of waiters, without those set aside.
     pub(super) fn len(&self) -> u64 {
         self.waiters.len() as u64
@@ -130,15 +130,15 @@ impl Queue {
         alive.take(most).map(|waiter| waiter.describe(now)).collect()
     }
 
-    pub(super) fn head(&self) -> Option<&Waiter> {
+    pub(super) fn head(&self) -> Option<&QueuedWaiter> {
         self.in_order_of_arrival().next()
     }
 
-    pub(super) fn last(&self) -> Option<&Waiter> {
+    pub(super) fn last(&self) -> Option<&QueuedWaiter> {
         self.waiters.values().next_back()
     }
 
-    pub(super) fn in_order_of_arrival(&self) -> impl Iterator<Item = &Waiter> {
+    pub(super) fn in_order_of_arrival(&self) -> impl Iterator<Item = &QueuedWaiter> {
         self.waiters.values()
     }
 
@@ -201,7 +201,8 @@ impl Queue {
         self.expirations.insert((gone, arrival));
         self.counted_in(arrival);
         let since = ticket.place.is_none().then_some(now);
-        let waiter = Waiter { asked: asked.clone(), ticket, gone, since, came_back: false, offered: None };
+        let waiter =
+            QueuedWaiter { asked: asked.clone(), ticket, gone, since, came_back: false, offered: None };
         self.waiters.insert(arrival, waiter);
         Queued::Waits(self.ahead(arrival))
     }

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     core::{Moment, ResourceName, Token},
-    store::{REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite, memory::turn::since_origin},
+    store::{REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite},
 };
 
 /// The registers, and the time since 1970 at the origin of the clock.
@@ -28,7 +28,7 @@ impl Registers {
     /// Sets the time of day at this moment.
     pub(super) fn set_time(&mut self, time: SystemTime, now: Moment) {
         let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.origin = since_1970.saturating_sub(since_origin(now));
+        self.origin = since_1970.saturating_sub(now.time_since_origin());
     }
 
     pub(super) fn clear(&mut self) {
@@ -53,7 +53,7 @@ impl Registers {
         now: Moment,
     ) -> Register {
         self.settle(now);
-        let time = self.origin + since_origin(now);
+        let time = self.origin + now.time_since_origin();
         let revision = self.kept.get(name).map(|kept| kept.revision);
         let verdict = match write {
             None => RegisterVerdict::Read,

@@ -9,10 +9,10 @@ use crate::{
         Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, QueueTicket, Refusal, Released, Renewed,
         StoreError, TOLD_AT_MOST, ToHolders,
         memory::{
-            holders::{Holders, Verdict},
-            queue::{Queue, Queued},
-            record::{Record, whole_millis},
-            turn::Turn,
+            holders::{Compatibility, Holders},
+            queue::{Queued, WaitQueue},
+            record::{HolderRecord, whole_millis},
+            turn::VerbTurn,
         },
     },
 };
@@ -21,14 +21,14 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Resource {
     holders: Holders,
-    queue: Queue,
+    queue: WaitQueue,
 }
 
 impl Resource {
     pub(super) fn acquire(
         &mut self,
         asked: &Acquisition,
-        turn: &mut Turn<'_>,
+        turn: &mut VerbTurn<'_>,
     ) -> Result<Acquired, StoreError> {
         let (token, owner, now) = (asked.hold.token, asked.hold.owner.as_ref(), turn.now);
         self.check(turn);
@@ -53,14 +53,14 @@ impl Resource {
             return Ok(if record.holds() { self.granted(record.fence, owner) } else { refused() });
         }
         let fence = match self.holders.check(asked) {
-            Ok(Verdict::ReEntry(fence)) => fence,
-            Ok(Verdict::BesideItsOwn) => turn.new_fence(),
-            Ok(Verdict::Fits(_)) if self.queue.is_empty() || planted!("a newcomer overtakes") => {
+            Ok(Compatibility::ReEntry(fence)) => fence,
+            Ok(Compatibility::BesideItsOwn) => turn.new_fence(),
+            Ok(Compatibility::Fits(_)) if self.queue.is_empty() || planted!("a newcomer overtakes") => {
                 turn.new_fence()
             }
             // The waiters are taken for dead, or there are more dead ones ahead than one verb checks.
-            Ok(Verdict::Fits(None)) => turn.new_fence(),
-            Ok(Verdict::Fits(Some(busy)) | Verdict::InTheWay(busy)) => {
+            Ok(Compatibility::Fits(None)) => turn.new_fence(),
+            Ok(Compatibility::Fits(Some(busy)) | Compatibility::InTheWay(busy)) => {
                 let refusal = refusal(busy, now);
                 return Ok(self.keep_out(asked, refusal, turn));
             }
@@ -78,7 +78,7 @@ impl Resource {
         if held { Renewed::Extended } else { Renewed::NotHeld }
     }
 
-    pub(super) fn release(&mut self, hold: &Hold, cooldown: Duration, turn: &mut Turn<'_>) -> Released {
+    pub(super) fn release(&mut self, hold: &Hold, cooldown: Duration, turn: &mut VerbTurn<'_>) -> Released {
         let released = self.release_without_hand_over(hold, cooldown, turn);
         if !planted!("a release hands nothing over") {
             self.hand_over(None, turn);
@@ -87,7 +87,7 @@ impl Resource {
     }
 
     /// Releases what a waiter was granted, and queues it again.
-    pub(super) fn give_way(&mut self, asked: &Acquisition, turn: &mut Turn<'_>) {
+    pub(super) fn give_way(&mut self, asked: &Acquisition, turn: &mut VerbTurn<'_>) {
         let _released = self.release_without_hand_over(&asked.hold, Duration::ZERO, turn);
         if let Some(ticket) = asked.ticket {
             // It had its place before others filled the queue.
@@ -102,7 +102,7 @@ impl Resource {
         from: &Hold,
         to: &Acquisition,
         overtake: bool,
-        turn: &mut Turn<'_>,
+        turn: &mut VerbTurn<'_>,
     ) -> HandedOff {
         let released = self.release_without_hand_over(from, Duration::ZERO, turn);
         // A token that held nothing has nothing to hand off ahead of the waiters.
@@ -116,7 +116,7 @@ impl Resource {
         HandedOff { released, acquired, others_wait: self.queue.len() > own_ticket }
     }
 
-    pub(super) fn force_release(&mut self, turn: &mut Turn<'_>) -> u64 {
+    pub(super) fn force_release(&mut self, turn: &mut VerbTurn<'_>) -> u64 {
         self.check(turn);
         let all = self.holders.in_order_of_end().filter(|record| record.holds()).take(NOTIFIED_AT_MOST);
         let told: Vec<Token> = all.map(|record| record.token).collect();
@@ -126,7 +126,7 @@ impl Resource {
         taken_away
     }
 
-    pub(super) fn notify_holders(&mut self, to: &ToHolders, turn: &Turn<'_>) -> HoldersNotified {
+    pub(super) fn notify_holders(&mut self, to: &ToHolders, turn: &VerbTurn<'_>) -> HoldersNotified {
         self.settle(turn.now);
         let mut holding = self.holders.in_order_of_end().filter(|record| record.holds());
         let notified = match &to.among {
@@ -152,7 +152,7 @@ impl Resource {
         self.holders.holds(hold.token)
     }
 
-    pub(super) fn raise_fence(&mut self, hold: &Hold, fence: Fence, turn: &mut Turn<'_>) -> bool {
+    pub(super) fn raise_fence(&mut self, hold: &Hold, fence: Fence, turn: &mut VerbTurn<'_>) -> bool {
         self.settle(turn.now);
         let held = self.holders.raise_fence(hold.token, fence);
         if held {
@@ -196,7 +196,7 @@ impl Resource {
     }
 
     /// Does the same for a verb that serves waiters, and finds hand-overs that were not taken up in time.
-    fn check(&mut self, turn: &mut Turn<'_>) {
+    fn check(&mut self, turn: &mut VerbTurn<'_>) {
         self.settle(turn.now);
         turn.found_unclaimed |= self.queue.finds_unclaimed(turn.now);
     }
@@ -206,7 +206,7 @@ impl Resource {
         &mut self,
         hold: &Hold,
         cooldown: Duration,
-        turn: &mut Turn<'_>,
+        turn: &mut VerbTurn<'_>,
     ) -> Released {
         self.check(turn);
         let now = turn.now;
@@ -222,17 +222,12 @@ impl Resource {
         }
         self.queue.remove(hold.token);
         // Counted before the hand-over, which may be to the same owner: the count is of what this release leaves.
-        let left = self.holders.holds_of(owner.as_ref());
-        match (held, left) {
-            (false, count) => Released::NotHeld { count },
-            (true, 0) => Released::Freed,
-            (true, count) => Released::StillHeld { count },
-        }
+        Released::of(held, self.holders.holds_of(owner.as_ref()))
     }
 
     fn grant(&mut self, asked: &Acquisition, fence: Fence, now: Moment) -> Acquired {
         self.queue.remove(asked.hold.token);
-        self.holders.admit(Record::new(asked, fence, now));
+        self.holders.admit(HolderRecord::new(asked, fence, now));
         self.granted(fence, asked.hold.owner.as_ref())
     }
 
@@ -244,7 +239,7 @@ impl Resource {
 
     /// Hands over to the heads of the queue what they wait for, as long as it fits, and sets aside those that are taken
     /// for dead. The waiter that asks gets no notification: it gets its answer.
-    fn hand_over(&mut self, asking: Option<Token>, turn: &mut Turn<'_>) {
+    fn hand_over(&mut self, asking: Option<Token>, turn: &mut VerbTurn<'_>) {
         let calls = std::mem::take(&mut turn.found_unclaimed);
         if calls {
             self.queue.call_the_roll(turn.now);
@@ -252,10 +247,10 @@ impl Resource {
         let (mut to_others, mut left_over) = (false, false);
         while let Some(head) = self.queue.head() {
             let re_entered = match self.holders.check(&head.asked) {
-                Ok(Verdict::ReEntry(fence)) => Some(fence),
-                Ok(Verdict::Fits(_) | Verdict::BesideItsOwn) => None,
+                Ok(Compatibility::ReEntry(fence)) => Some(fence),
+                Ok(Compatibility::Fits(_) | Compatibility::BesideItsOwn) => None,
                 // The head gets its error when it asks itself.
-                Ok(Verdict::InTheWay(_)) | Err(_) => break,
+                Ok(Compatibility::InTheWay(_)) | Err(_) => break,
             };
             if turn.is_used_up() {
                 left_over = true;
@@ -276,7 +271,7 @@ impl Resource {
             let fence = if planted!("a hand-over without a new fence") { Fence::new(1) } else { fence };
             let Some(head) = self.queue.head() else { break };
             let offered = (turn.now, turn.now + head.window());
-            self.holders.admit(Record::handed_over(&head.asked, fence, offered.1));
+            self.holders.admit(HolderRecord::handed_over(&head.asked, fence, offered.1));
             if asks {
                 self.queue.remove(token);
             } else {
@@ -295,14 +290,14 @@ impl Resource {
 
     /// Notifies the head of the hand-over. Returns true if the head is likely to take it up: its inbox has a
     /// subscriber, or it asks without one.
-    fn reaches_head(&self, inbox: Inbox, turn: &Turn<'_>) -> bool {
+    fn reaches_head(&self, inbox: Inbox, turn: &VerbTurn<'_>) -> bool {
         self.queue
             .head()
             .is_some_and(|head| turn.notify(inbox, &Notification::HandedOver(head.token())) || head.came_back)
     }
 
     /// Asks the first waiters, all at once, to show that they are alive, because a hand-over was not taken up.
-    fn call_the_roll(&mut self, asking: Option<Token>, turn: &Turn<'_>) {
+    fn call_the_roll(&mut self, asking: Option<Token>, turn: &VerbTurn<'_>) {
         for waiter in self.queue.in_order_of_arrival().take(CALLED_AT_MOST) {
             if asking != Some(waiter.token()) {
                 turn.notify(waiter.ticket.inbox, &Notification::GoOn(waiter.token()));
@@ -313,7 +308,7 @@ impl Resource {
 
     /// Notifies the first waiter whose inbox has a subscriber, and the last waiter if its inbox is another one. One of
     /// them finds out if those who were handed the resource are dead.
-    fn tell_who_is_next(&self, asking: Option<Token>, tell: fn(Token) -> Notification, turn: &Turn<'_>) {
+    fn tell_who_is_next(&self, asking: Option<Token>, tell: fn(Token) -> Notification, turn: &VerbTurn<'_>) {
         let others = self.queue.in_order_of_arrival().filter(|waiter| asking != Some(waiter.token()));
         let mut others = others.take(NEXT_AT_MOST);
         let told = others.find(|waiter| turn.notify(waiter.ticket.inbox, &tell(waiter.token())));
@@ -325,14 +320,14 @@ impl Resource {
     }
 
     /// Gives up a queue ticket, in favour of the waiters behind it.
-    fn remove_ticket(&mut self, token: Token, turn: &mut Turn<'_>) {
+    fn remove_ticket(&mut self, token: Token, turn: &mut VerbTurn<'_>) {
         if self.queue.remove(token) {
             self.hand_over(None, turn);
         }
     }
 
     /// Lets an acquisition wait, if it wants to and may.
-    fn keep_out(&mut self, asked: &Acquisition, refusal: Refusal, turn: &mut Turn<'_>) -> Acquired {
+    fn keep_out(&mut self, asked: &Acquisition, refusal: Refusal, turn: &mut VerbTurn<'_>) -> Acquired {
         let Some(ticket) = asked.ticket else {
             self.remove_ticket(asked.hold.token, turn);
             return Acquired::Refused(refusal);
@@ -344,6 +339,6 @@ impl Resource {
     }
 }
 
-fn refusal(by: &Record, now: Moment) -> Refusal {
+fn refusal(by: &HolderRecord, now: Moment) -> Refusal {
     Refusal { by: by.describe(now), remaining: by.opening.remaining(now) }
 }

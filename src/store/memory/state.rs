@@ -13,12 +13,12 @@ use crate::{
             inboxes::Inboxes,
             registers::Registers,
             resource::Resource,
-            turn::{self, Turn},
+            turn::{self, VerbTurn},
         },
     },
 };
 
-pub(super) struct State {
+pub(super) struct MemoryState {
     /// The resources that are held or waited for, and some that nobody has asked for since they became free.
     pub(super) resources: BTreeMap<ResourceName, Resource>,
     last_fence: u64,
@@ -31,7 +31,7 @@ pub(super) struct State {
     pub(super) recovered: Option<Recovered>,
 }
 
-impl State {
+impl MemoryState {
     pub(super) fn started(now: Moment) -> Self {
         Self {
             resources: BTreeMap::new(),
@@ -86,9 +86,9 @@ impl State {
         &mut self,
         name: &ResourceName,
         now: Moment,
-        verb: impl FnOnce(&mut Resource, &mut Turn<'_>) -> T,
+        verb: impl FnOnce(&mut Resource, &mut VerbTurn<'_>) -> T,
     ) -> T {
-        let mut turn = Turn::new(now, &mut self.last_fence, &self.inboxes);
+        let mut turn = VerbTurn::new(now, &mut self.last_fence, &self.inboxes);
         let Some(resource) = self.resources.get_mut(name) else {
             let mut resource = Resource::default();
             let answer = verb(&mut resource, &mut turn);

@@ -1,14 +1,12 @@
 //! The environment of a verb: the time, new fences, and the inboxes that it may notify.
 
-use std::time::Duration;
-
 use crate::{
     core::{AHEAD_AT_MOST, Fence, Moment, Token},
     store::{HolderNotice, Inbox, Notification, STEPS_AT_MOST, memory::inboxes::Inboxes},
 };
 
 /// One verb's turn at the store.
-pub(super) struct Turn<'a> {
+pub(super) struct VerbTurn<'a> {
     pub(super) now: Moment,
     last_fence: &'a mut u64,
     has_proposal: bool,
@@ -19,7 +17,7 @@ pub(super) struct Turn<'a> {
     pub(super) found_unclaimed: bool,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> VerbTurn<'a> {
     pub(super) fn new(now: Moment, last_fence: &'a mut u64, inboxes: &'a Inboxes) -> Self {
         Self {
             now,
@@ -89,9 +87,5 @@ impl<'a> Turn<'a> {
 }
 
 pub(super) fn micros(moment: Moment) -> Fence {
-    Fence::new(u64::try_from(since_origin(moment).as_micros()).unwrap_or(u64::MAX))
-}
-
-pub(super) fn since_origin(moment: Moment) -> Duration {
-    Moment::since_origin(Duration::ZERO).elapsed(moment)
+    Fence::new(moment.micros())
 }
