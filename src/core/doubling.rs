@@ -7,12 +7,12 @@ use std::time::Duration;
 pub(crate) struct Doubling {
     first: Duration,
     longest: Duration,
-    next: Duration,
+    made: u32,
 }
 
 impl Doubling {
     pub(crate) const fn new(first: Duration, longest: Duration) -> Self {
-        Self { first, longest, next: first }
+        Self { first, longest, made: 0 }
     }
 
     /// Returns the first pause.
@@ -20,16 +20,21 @@ impl Doubling {
         self.first
     }
 
+    /// Returns the pause after so many others.
+    pub(crate) fn after(&self, made: u32) -> Duration {
+        self.first.saturating_mul(2_u32.saturating_pow(made)).min(self.longest)
+    }
+
     /// Returns the next pause.
     pub(crate) fn next(&mut self) -> Duration {
-        let pause = self.next.min(self.longest);
-        self.next = pause.saturating_mul(2);
+        let pause = self.after(self.made);
+        self.made = self.made.saturating_add(1);
         pause
     }
 
     /// Begins again with the first pause.
     pub(crate) const fn reset(&mut self) {
-        self.next = self.first;
+        self.made = 0;
     }
 }
 
@@ -50,6 +55,6 @@ mod tests {
     fn pauses_without_a_longest_do_not_overflow() {
         let mut doubling = Doubling::new(Duration::from_secs(1), Duration::MAX);
         let last = (0..200).map(|_| doubling.next()).last();
-        assert_eq!(last, Some(Duration::MAX));
+        assert_eq!(last, Some(Duration::from_secs(u32::MAX.into())));
     }
 }

@@ -12,11 +12,15 @@ use crate::{
 const TICKS: u32 = 256;
 
 impl LeaseShared {
-    /// Records that a renewal is about to be sent, and returns the moment from which it counts.
-    pub(crate) fn asks(&self) -> Moment {
+    /// Records that a renewal is about to be sent. Returns the moment from which it counts, and the time to wait for its answer:
+    /// half of what is left, so that there is time to ask again.
+    pub(crate) fn asks(&self) -> (Moment, Duration) {
         let now = self.clock.now();
-        self.present().asked = now;
-        now
+        let timeout = self.remaining_at(now) / 2;
+        let mut present = self.present();
+        present.asked = now;
+        present.answer_by = Some(now + timeout);
+        (now, timeout)
     }
 
     /// Records that the store confirmed a renewal that was sent at `sent`. Returns true if it came in time to count.
@@ -29,9 +33,10 @@ impl LeaseShared {
             return false;
         }
         present.confirmed = present.confirmed.max(sent);
+        (present.answer_by, present.missed_in_a_row) = (None, 0);
         present.renewals.confirmed();
         drop(present);
-        let due = self.plan.interval.map(|interval| self.next_renewal(interval, before));
+        let due = self.renewal_after(before);
         let lag = due.filter(|due| *due <= now).map(|due| due.elapsed(now));
         self.stats.renewed(self.class, near_miss, lag, left);
         self.tell(LeaseChange::Renewed);
@@ -41,7 +46,12 @@ impl LeaseShared {
     /// Records a renewal that failed, or whose outcome is unknown.
     pub(crate) fn missed(&self, error: &StoreError) {
         self.stats.missed(self.class);
-        let news = self.present().validity.missed();
+        let news = {
+            let mut present = self.present();
+            present.answer_by = None;
+            present.missed_in_a_row = present.missed_in_a_row.saturating_add(1);
+            present.validity.missed()
+        };
         let left = self.remaining();
         if news {
             tracing::debug!(
@@ -50,6 +60,11 @@ impl LeaseShared {
             );
             self.tell(LeaseChange::AtRisk);
         }
+    }
+
+    /// Returns the number of renewals that were missed since the last confirmed one.
+    pub(crate) fn missed_in_a_row(&self) -> u32 {
+        self.present().missed_in_a_row
     }
 
     /// Returns the number of renewals that were confirmed.
@@ -77,8 +92,9 @@ impl LeaseShared {
         self.present().renewals.heartbeat(now);
     }
 
-    /// Returns the moment of the next renewal if the last confirmed one was sent at this moment.
-    fn next_renewal(&self, interval: Duration, confirmed: Moment) -> Moment {
+    /// Returns the moment of the next renewal after one that was sent at this moment, if it is renewed by itself.
+    pub(crate) fn renewal_after(&self, sent: Moment) -> Option<Moment> {
+        let interval = self.plan.interval?;
         // The same share for all renewals of a lease, and another one for each lease.
         let mut pause = jitter(interval, self.hold().token.spread());
         if self.set().first().is_some_and(|first| *first != self.hold().token) {
@@ -86,13 +102,17 @@ impl LeaseShared {
             pause += interval / 8;
         }
         // Renewals at the same tick travel together.
-        (confirmed + pause).on_tick(interval / TICKS)
+        Some((sent + pause).on_tick(interval / TICKS))
     }
 
-    /// Returns the time until it has to be renewed, if it is renewed by itself.
+    /// Returns the time until it has to be renewed, if it is renewed by itself: not before the answer to a renewal on its way.
     pub(crate) fn renewal_due(&self, now: Moment) -> Option<Duration> {
-        let (interval, confirmed) = (self.plan.interval?, self.present().confirmed);
-        Some(self.next_renewal(interval, confirmed).remaining(now))
+        let (confirmed, answer_by) = {
+            let present = self.present();
+            (present.confirmed, present.answer_by)
+        };
+        let due = self.renewal_after(confirmed)?;
+        Some(due.max(answer_by.unwrap_or(due)).remaining(now))
     }
 
     /// Records that the renewer died. If it cannot be kept alive, that will be the reason of the loss.

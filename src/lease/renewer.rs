@@ -1,19 +1,20 @@
 //! The renewer: one small actor for each lease, from its first renewal on, which sends the manager timed `Renew` messages.
 //!
 //! Most leases are released before their first renewal, and never have one. The messages are sent at ticks, so that the manager
-//! finds those of many leases in one turn, and they travel to the store in one batch. A renewer holds nothing that must survive
-//! it: all that it knows is in the [`LeaseShared`]. When it dies, it is restarted and goes on from that state. Its task ends
-//! with its handle, which the record of the lease has.
+//! finds those of many leases in one turn, and they travel to the store in one batch. Nobody answers them: a renewal that is
+//! confirmed changes the lease, and the renewer is told of one that was missed. It holds nothing that must survive it: all that it
+//! knows is in the [`LeaseShared`]. When it dies, it is restarted and goes on from that state.
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
-use actix::{Actor, AsyncContext, Context, Supervised, WrapFuture};
-use tokio::time::sleep;
+use actix::{
+    Actor, ActorContext, AsyncContext, Context, Handler, Message, SpawnHandle, Supervised, WeakAddr,
+};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{Doubling, jitter},
-    lease::{Renew, RenewError, messages::ManagerLink, shared::LeaseShared},
+    lease::{Renew, messages::ManagerLink, shared::LeaseShared},
     runtime::{
         env::{Draw, Random},
         reactor,
@@ -32,39 +33,102 @@ pub(crate) struct Renewers {
     pub(crate) pauses: Doubling,
 }
 
+/// The handle to the renewer of a lease, which ends with it.
+pub(crate) struct RenewerHandle {
+    // A whole address would take 140 bytes.
+    address: WeakAddr<Renewer>,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// A renewal of the lease was missed.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Missed;
+
 /// The actor that sends `Renew` for one lease until the lease is over.
 struct Renewer {
     lease: Arc<LeaseShared>,
     all: Rc<Renewers>,
     interval: Duration,
+    /// The timer that counts. Those before it do nothing.
+    timer: SpawnHandle,
+    /// The jitter of the pause if the last renewal is missed.
+    jitter: f64,
+}
+
+impl RenewerHandle {
+    /// Has the lease renewed again soon: a renewal was missed.
+    pub(crate) fn missed(&self) {
+        if let Some(renewer) = self.address.upgrade() {
+            renewer.do_send(Missed);
+        }
+    }
 }
 
 impl Renewers {
     /// Starts the renewer of a lease, and restarts it when it dies. `None` if the lease is not renewed by itself.
-    pub(crate) fn start(self: &Rc<Self>, lease: &Arc<LeaseShared>) -> Option<AbortOnDropHandle<()>> {
+    pub(crate) fn start(self: &Rc<Self>, lease: &Arc<LeaseShared>) -> Option<RenewerHandle> {
         let interval = lease.plan.interval?;
-        let renewer = Renewer { lease: Arc::clone(lease), all: Rc::clone(self), interval };
-        let (ends_with, state, all) = (Arc::clone(lease), Arc::clone(lease), Rc::clone(self));
-        let (mut pauses, mut renewals_at_death) = (self.pauses, 0);
+        let (lease, all, timer) = (Arc::clone(lease), Rc::clone(self), SpawnHandle::default());
+        let (state, ends_with) = (Arc::clone(&lease), Arc::clone(&lease));
+        let renewer = Renewer { lease, all, interval, timer, jitter: 0.0 };
+        let (all, mut deaths, mut renewals_at_death) = (Rc::clone(self), 0_u32, 0);
         let died = move |death: Death| {
             if state.renewals() > renewals_at_death {
-                pauses.reset();
+                deaths = 0;
             }
             renewals_at_death = state.renewals();
             state.renewer_died();
             state.stats.renewer_restarted();
-            let most = (state.remaining() / 4).max(pauses.first());
-            let pause = jitter(pauses.next().min(most), all.random.draw(Draw::Restart));
+            let most = (state.remaining() / 4).max(all.pauses.first());
+            let pause = jitter(all.pauses.after(deaths).min(most), all.random.draw(Draw::Restart));
+            deaths = deaths.saturating_add(1);
             tracing::warn!(
                 resource = %state.hold().resource, token = %state.hold().token.prefix(), ?death, ?pause,
                 "the renewer died; starting it again"
             );
             pause
         };
-        let context = Box::new(Context::new().into_future(renewer));
+        let context = Context::new();
+        let address = context.address().downgrade();
         let is_done = move || ends_with.is_over() || planted!("a renewer that died is not started again");
-        let life = supervise(context, is_done, died);
-        Some(AbortOnDropHandle::new(actix_rt::spawn(life)))
+        let life = supervise(Box::new(context.into_future(renewer)), is_done, died);
+        Some(RenewerHandle { address, _task: AbortOnDropHandle::new(actix_rt::spawn(life)) })
+    }
+}
+
+impl Renewer {
+    fn wait(&mut self, pause: Duration, ctx: &mut Context<Self>) {
+        self.timer = ctx.run_later(pause, Self::renew);
+    }
+
+    /// Sends the message, unless the lease has been renewed meanwhile: by its holder, or together with its set.
+    fn renew(&mut self, ctx: &mut Context<Self>) {
+        if ctx.handle() != self.timer {
+            return;
+        }
+        self.jitter = self.all.random.draw(Draw::Renewal);
+        if self.lease.is_over() {
+            return ctx.stop();
+        }
+        let now = self.lease.clock.now();
+        let due = self.lease.renewal_due(now).unwrap_or_default();
+        if !due.is_zero() {
+            // When the answer to one on its way has come, the next one counts from then.
+            self.wait(due.min(self.interval), ctx);
+        } else if self.lease.may_renew() {
+            self.all.manager.renew.do_send(Renew::of(&self.lease));
+            let next = self.lease.renewal_after(now).unwrap_or(now);
+            self.wait(next.remaining(now), ctx);
+        } else {
+            self.wait_after_misses(ctx);
+        }
+    }
+
+    fn wait_after_misses(&mut self, ctx: &mut Context<Self>) {
+        let misses = self.lease.missed_in_a_row().saturating_sub(1);
+        let pause = after_misses(misses, self.interval, self.lease.remaining());
+        self.wait(jitter(pause, self.jitter), ctx);
     }
 }
 
@@ -72,56 +136,27 @@ impl Actor for Renewer {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        if reactor::is_missing() {
-            return;
+        if !reactor::is_missing() {
+            let due = self.lease.renewal_due(self.lease.clock.now());
+            self.wait(due.unwrap_or_default(), ctx);
         }
-        // One future for its whole life: a timer for each renewal, and a future for each answer, would cost more than all
-        // else. When it ends, the actor has nothing to do, and stops.
-        let renewals = renew_until_over(Arc::clone(&self.lease), Rc::clone(&self.all), self.interval);
-        ctx.spawn(renewals.into_actor(self));
     }
 }
 
 impl Supervised for Renewer {}
 
-/// Sends the message whenever the renewal is due, and again after a miss.
-async fn renew_until_over(lease: Arc<LeaseShared>, all: Rc<Renewers>, interval: Duration) {
-    let (mut pause, mut missed_in_a_row) = (until_due(&lease), 0);
-    loop {
-        sleep(pause).await;
-        // Drawn before the message is sent: a draw that panics leaves no answer behind that nobody waits for.
-        let draw = all.random.draw(Draw::Renewal);
-        if lease.is_over() {
-            return;
-        }
-        // It is not, if its holder has renewed it meanwhile, or it was renewed together with its set.
-        if until_due(&lease).is_zero() {
-            let permitted = lease.may_renew();
-            let answer = if permitted { Some(all.manager.renew.send(Renew::of(&lease)).await) } else { None };
-            match answer {
-                Some(Ok(Ok(_))) => missed_in_a_row = 0,
-                Some(Ok(Err(RenewError::Lost { .. } | RenewError::NotFound))) => return,
-                // It may be permitted later. Or the store did not confirm it, or the manager was being restarted.
-                None | Some(Ok(Err(RenewError::Store(_))) | Err(_)) => {
-                    pause = jitter(after_misses(missed_in_a_row, interval, lease.remaining()), draw);
-                    missed_in_a_row += 1;
-                    continue;
-                }
-            }
-        }
-        pause = until_due(&lease);
+impl Handler<Missed> for Renewer {
+    type Result = ();
+
+    fn handle(&mut self, _: Missed, ctx: &mut Self::Context) {
+        self.wait_after_misses(ctx);
     }
 }
 
-fn until_due(lease: &LeaseShared) -> Duration {
-    lease.renewal_due(lease.clock.now()).unwrap_or_default()
-}
-
-/// Returns the pause after one more miss: short at first, then longer, always within what is left of the lease.
-fn after_misses(missed_in_a_row: u32, interval: Duration, left: Duration) -> Duration {
-    let first = (interval / 16).max(SHORTEST_PAUSE);
-    let grown = first.saturating_mul(1 << missed_in_a_row.min(8));
-    grown.min(interval).min(left / 4).max(SHORTEST_PAUSE)
+/// Returns the pause after a miss that follows so many others: short at first, then longer, always within what is left of the lease.
+fn after_misses(misses: u32, interval: Duration, left: Duration) -> Duration {
+    let growing = Doubling::new((interval / 16).max(SHORTEST_PAUSE), interval);
+    growing.after(misses).min(left / 4).max(SHORTEST_PAUSE)
 }
 
 #[cfg(test)]

@@ -51,6 +51,10 @@ pub(super) struct Present {
     pub(super) confirmed: Moment,
     /// The moment at which the last request was sent that may have moved the end in the store.
     pub(super) asked: Moment,
+    /// The moment at which a renewal that is on its way has its answer, if it has any.
+    pub(super) answer_by: Option<Moment>,
+    /// The number of renewals that were missed since the last confirmed one.
+    pub(super) missed_in_a_row: u32,
     /// The requests to give the lease back, if there are any.
     pub(super) revoke_requested: Option<Box<Requests>>,
     /// The span of the lease, until it is over.
@@ -91,6 +95,8 @@ impl LeaseShared {
                 renewals,
                 confirmed: sent,
                 asked: sent,
+                answer_by: None,
+                missed_in_a_row: 0,
                 revoke_requested: None,
                 span,
             }),

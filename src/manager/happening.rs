@@ -39,6 +39,8 @@ pub(crate) enum Happening {
     Deferred(Vec<RecordKey>),
     /// The first renewal of the lease of this record is due.
     RenewalDue(RecordKey),
+    /// A renewal of the lease of this record was missed.
+    RenewalMissed(RecordKey),
     /// The lease of this record was lost.
     Lost(RecordKey),
     /// A lease is to be released: its handling panicked, or the actor that it was bound to has died.
@@ -75,7 +77,7 @@ impl Happening {
             Self::Released(record, _) => Some(InHand::Release(*record)),
             Self::TriedAll(tried) => Some(InHand::Set(tried.lost())),
             Self::Due(record) => Some(InHand::Due(*record)),
-            Self::RenewalDue(record) => Some(InHand::Renewal(*record)),
+            Self::RenewalDue(record) | Self::RenewalMissed(record) => Some(InHand::Renewal(*record)),
             Self::Lost(record) => Some(InHand::Lost(*record)),
             Self::Release(release) => Some(InHand::Message(release.clone())),
             // Others are repeated by the store, or by what they lead to.
@@ -99,7 +101,7 @@ impl Happening {
             }
             InHand::Set(tried) => Some(Self::TriedAll(tried)),
             InHand::Due(record) => Some(Self::Due(record)),
-            InHand::Renewal(record) => Some(Self::RenewalDue(record)),
+            InHand::Renewal(record) => Some(Self::RenewalMissed(record)),
             InHand::Lost(record) => Some(Self::Lost(record)),
             InHand::Message(release) if release.panics < PANICS_AT_MOST => {
                 Some(Self::Release(Release { panics: release.panics + 1, ..release }))

@@ -200,6 +200,7 @@ impl LockManager {
             Happening::CallerGone(record) => self.on(record, Event::CallerGone),
             Happening::Deferred(records) => self.watch_deferred(records),
             Happening::RenewalDue(record) => self.start_renewer(record),
+            Happening::RenewalMissed(record) => self.renewal_missed(record),
             Happening::Lost(record) => self.lost(record),
             Happening::Release(release) => self.release(release, Responder::new().0),
             Happening::Opened(resource, handled) => self.opened(&resource, handled),

@@ -3,11 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::AbortHandle;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{Acquisition, LeaseStatus},
-    lease::{Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, shared::LeaseShared},
+    lease::{
+        Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, renewer::RenewerHandle,
+        shared::LeaseShared,
+    },
     listeners::statistics::Unconfirmed,
     manager::{
         shutdown::InFlight,
@@ -62,8 +64,8 @@ pub(crate) struct Waiter {
 pub(crate) struct Holding {
     pub(crate) lease: Arc<LeaseShared>,
     pub(crate) bound_to: Option<LifeSign>,
-    /// Its renewer, from its first renewal on. It ends with the handle.
-    pub(crate) renewer: Option<AbortOnDropHandle<()>>,
+    /// Its renewer, from its first renewal on.
+    pub(crate) renewer: Option<RenewerHandle>,
 }
 
 /// A release that is not certain yet.

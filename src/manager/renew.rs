@@ -9,6 +9,7 @@ use crate::{
     manager::{
         LockManager,
         dispatch::renewals::Renewing,
+        happening::InHand,
         record::{Holding, weight},
     },
     runtime::responder::{DeferredReply, Responder},
@@ -32,8 +33,10 @@ impl Handler<Renew> for LockManager {
             }
             // Not counted: those of one tick are one turn, and whoever asked waits for the store.
             Some(lease) => {
+                self.in_hand = Some(InHand::Renewal(lease.record));
                 self.renew_its_set(&lease);
                 self.renew(lease, Some(reply));
+                self.in_hand = None;
             }
         }
         deferred
@@ -48,6 +51,16 @@ impl LockManager {
                 && renewer.is_none()
             {
                 *renewer = self.renewers.start(lease);
+            }
+        });
+    }
+
+    /// Has the renewer of a lease renew it again soon.
+    pub(crate) fn renewal_missed(&self, record: RecordKey) {
+        self.start_renewer(record);
+        self.records.with(record, |it| {
+            if let Some(Holding { renewer: Some(renewer), .. }) = it.holding() {
+                renewer.missed();
             }
         });
     }
@@ -77,8 +90,7 @@ impl LockManager {
     ) {
         // It may come before it is due: its holder wants it, or another of its set is renewed.
         self.start_renewer(lease.record);
-        // Half of what is left: if no answer comes, there is time to ask again.
-        let (timeout, sent) = (lease.remaining() / 2, lease.asks());
+        let (sent, timeout) = lease.asks();
         let weight = weight(&lease.acquisition);
         self.sources
             .send(|dispatch| dispatch.renewals.push(Renewing { lease, sent, timeout, reply }, weight));

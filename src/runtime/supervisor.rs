@@ -29,40 +29,44 @@ pub(crate) enum Death {
 
 /// Runs an actor until it stops after `is_done` has become true. After every other death the actor is restarted, with
 /// the pause that `died` returns. The value of the actor survives; its timers and futures do not.
-pub(crate) async fn supervise<A>(
+pub(crate) fn supervise<A>(
     // Boxed: it would be copied into every future around this one.
     mut context: Box<ContextFut<A, Context<A>>>,
     is_done: impl Fn() -> bool,
     mut died: impl FnMut(Death) -> Duration,
-) where
+) -> impl Future<Output = ()>
+where
     A: Actor<Context = Context<A>> + Supervised,
 {
-    loop {
-        let life = poll_fn(|cx| Pin::new(&mut *context).poll(cx));
-        // After a panic the actor's fields may be half changed. `Supervised::restarting` is where it repairs them.
-        let death = match AssertUnwindSafe(life).catch_unwind().await {
-            Ok(()) => Death::Stopped,
-            Err(panic) => Death::Panicked(message_of(panic.as_ref())),
-        };
-        if is_done() {
-            return;
-        }
-        let mut next = Err(death);
-        // A panic in `restarting` is one more death: what it repairs is repaired only when it has returned.
-        while let Err(death) = next {
-            let pause = catch_unwind(AssertUnwindSafe(|| died(death)));
-            // Boxed: it would take room for as long as the actor lives.
-            Box::pin(tokio::time::sleep(pause.unwrap_or(AFTER_A_PANIC_IN_DIED))).await;
+    // Not an `async fn`, whose future has room for its arguments twice.
+    async move {
+        loop {
+            let life = poll_fn(|cx| Pin::new(&mut *context).poll(cx));
+            // After a panic the actor's fields may be half changed. `Supervised::restarting` is where it repairs them.
+            let death = match AssertUnwindSafe(life).catch_unwind().await {
+                Ok(()) => Death::Stopped,
+                Err(panic) => Death::Panicked(message_of(panic.as_ref())),
+            };
             if is_done() {
                 return;
             }
-            // A context of which nobody has an address would not be restarted.
-            let _address = context.address();
-            next = catch_unwind(AssertUnwindSafe(|| context.restart()))
-                .map_err(|panic| Death::Panicked(message_of(panic.as_ref())));
-        }
-        if next == Ok(false) {
-            return;
+            let mut next = Err(death);
+            // A panic in `restarting` is one more death: what it repairs is repaired only when it has returned.
+            while let Err(death) = next {
+                let pause = catch_unwind(AssertUnwindSafe(|| died(death)));
+                // Boxed: it would take room for as long as the actor lives.
+                Box::pin(tokio::time::sleep(pause.unwrap_or(AFTER_A_PANIC_IN_DIED))).await;
+                if is_done() {
+                    return;
+                }
+                // A context of which nobody has an address would not be restarted.
+                let _address = context.address();
+                next = catch_unwind(AssertUnwindSafe(|| context.restart()))
+                    .map_err(|panic| Death::Panicked(message_of(panic.as_ref())));
+            }
+            if next == Ok(false) {
+                return;
+            }
         }
     }
 }

@@ -49,14 +49,17 @@ async fn renew_alike(end: &End, batch: Vec<Renewing>) {
     let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);
     stopwatch.store_answered(&end.stats, "renew", all_well(&answers));
     for (renewal, answer) in batch.into_iter().zip(answers) {
-        let answer = end.outage.seen("renew", answer);
+        let (answer, record) = (end.outage.seen("renew", answer), renewal.lease.record);
         // The clock of the application may panic, which must not cost the neighbours their answers.
         match catch_unwind(AssertUnwindSafe(|| renewal.answered(answer))) {
             Ok(happening) => happening.into_iter().for_each(|happening| end.answers.push(happening)),
-            Err(panic) => tracing::error!(
-                panic = message_of(panic.as_ref()),
-                "an answer of the store could not be acted on"
-            ),
+            Err(panic) => {
+                tracing::error!(
+                    panic = message_of(panic.as_ref()),
+                    "an answer of the store could not be acted on"
+                );
+                end.answers.push(Happening::RenewalMissed(record));
+            }
         }
     }
 }
@@ -83,10 +86,14 @@ impl Renewing {
                 Err(RenewError::Store(error))
             }
         };
-        let is_lost = matches!(renewed, Err(RenewError::Lost { .. }));
+        let happening = match &renewed {
+            Ok(()) => None,
+            Err(RenewError::Lost { .. }) => Some(Happening::Lost(lease.record)),
+            Err(_) => Some(Happening::RenewalMissed(lease.record)),
+        };
         if let Some(reply) = reply {
             reply.answer(renewed.map(|()| lease.remaining()));
         }
-        is_lost.then_some(Happening::Lost(lease.record))
+        happening
     }
 }
