@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use crate::{
-    config::files::another_file,
+    config::variables::another_file,
     core::{InvalidValue, readable_debug, without_addresses},
     request::StartError,
 };

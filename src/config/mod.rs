@@ -6,8 +6,8 @@
 //! [`Config::load`] reads all sources.
 
 mod error;
-mod files;
 mod follow;
+mod load;
 mod memory;
 mod quorum;
 mod read_from;
@@ -19,13 +19,13 @@ mod tuner;
 mod url;
 mod variables;
 
-use std::{env, ffi::OsString, time::Duration};
+use std::time::Duration;
 
 use actix::Addr;
 use serde::Deserialize;
 
+use self::read_from::ReadFrom;
 pub use self::{error::ConfigError, section::StoreConfig, tuner::TunerSettings, url::StoreUrl};
-use self::{read_from::ReadFrom, sources::Sources};
 use crate::{
     core::Backoff,
     manager::LockManager,
@@ -72,34 +72,6 @@ pub struct Config {
 impl Config {
     /// The `config.toml` at the root of the project: every setting, explained, at its default.
     pub const DEFAULT_TOML: &str = include_str!("../../config.toml");
-
-    /// Reads the environment of the process and no file. Settings that it leaves out have their defaults.
-    ///
-    /// # Errors
-    /// [`ConfigError`] when the environment is invalid.
-    pub fn from_env() -> Result<Self, ConfigError> {
-        Self::from_sources("", "", env::vars_os())
-    }
-
-    /// Reads a text. Settings that it leaves out have their defaults. The environment is not read.
-    ///
-    /// # Errors
-    /// [`ConfigError`] when the text is invalid.
-    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
-        Self::from_sources("config", text, [("", ""); 0])
-    }
-
-    /// Reads a text, which errors call `origin`, and these variables instead of the environment.
-    ///
-    /// # Errors
-    /// [`ConfigError`] when they are invalid.
-    pub fn from_sources(
-        origin: &str,
-        text: &str,
-        variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
-    ) -> Result<Self, ConfigError> {
-        Sources::defaults().text(origin, text)?.variables(variables)?.checked()
-    }
 
     /// Returns the sources that were read, in their order: files, and variables without their values. The embedded defaults are
     /// not among them.
@@ -161,12 +133,5 @@ impl Config {
         }
         started::note(&self.store, &manager);
         Ok(manager)
-    }
-}
-
-impl Default for Config {
-    /// Returns the embedded [`DEFAULT_TOML`](Self::DEFAULT_TOML).
-    fn default() -> Self {
-        Sources::defaults().config()
     }
 }

@@ -1,19 +1,18 @@
 //! The sources of settings: the embedded defaults, then a text, then environment variables.
 
-use std::{collections::BTreeMap, ffi::OsString, path::Path};
+use std::{collections::BTreeMap, ffi::OsString, fmt::Display, path::Path};
 
 use toml::{Table, Value};
 
 use crate::config::{
     Config, ConfigError,
-    files::another_file,
     follow::follow,
     read_from::ReadFrom,
-    variables::{self, Meaning, meaning},
+    variables::{self, Meaning, another_file, meaning},
 };
 
 /// The settings of all sources so far. A later source overrides an earlier one.
-pub(super) struct Sources {
+pub(super) struct ConfigSources {
     merged: Table,
     config: Config,
     /// The settings that a source named, such as `lease.ttl`, each with that source. The embedded file does not count.
@@ -25,14 +24,14 @@ pub(super) struct Sources {
 const TABLE: &str = "leasehold";
 
 /// One setting, as one source gives it.
-struct Setting {
+struct GivenSetting {
     origin: String,
     section: String,
     key: String,
     value: Value,
 }
 
-impl Sources {
+impl ConfigSources {
     /// Returns the settings of the embedded `config.toml`.
     pub(super) fn defaults() -> Self {
         const VALID: &str = "the embedded config.toml is tested to be valid";
@@ -42,41 +41,39 @@ impl Sources {
     }
 
     /// Adds the settings of a text.
-    pub(super) fn text(mut self, origin: &str, text: &str) -> Result<Self, ConfigError> {
-        self.read_from.add(origin);
-        let table = parsed(origin, text)?;
-        self.table(origin, table)
+    pub(super) fn text(self, origin: &str, text: &str) -> Result<Self, ConfigError> {
+        self.table(origin, origin, parsed(origin, text)?)
     }
 
     /// Adds the settings of a file.
-    pub(super) fn file(mut self, path: &Path, text: &str) -> Result<Self, ConfigError> {
-        self.read_from.add(path.display());
+    pub(super) fn file(self, path: &Path, text: &str) -> Result<Self, ConfigError> {
         let origin = another_file(path);
-        let table = parsed(&origin, text)?;
-        self.table(&origin, table)
+        self.table(path.display(), &origin, parsed(&origin, text)?)
     }
 
     /// Adds the settings of a file that was found in a folder which may be somebody else's. `None` if it belongs to them: it
     /// has other tables, and neither one for this library nor any of its sections.
     pub(super) fn found_file(self, path: &Path, text: &str) -> Result<Option<Self>, ConfigError> {
-        let table = parsed(&another_file(path), text)?;
+        let origin = another_file(path);
+        let table = parsed(&origin, text)?;
         let is_ours = |name: &String| name == TABLE || self.merged.contains_key(name);
         if !table.is_empty() && !table.keys().any(is_ours) {
             return Ok(None);
         }
-        self.file(path, text).map(Some)
+        self.table(path.display(), &origin, table).map(Some)
     }
 
-    fn table(self, origin: &str, mut table: Table) -> Result<Self, ConfigError> {
+    /// Adds the settings of a source of this name, which errors call `origin`.
+    fn table(mut self, name: impl Display, origin: &str, mut table: Table) -> Result<Self, ConfigError> {
+        self.read_from.add(name);
         match table.remove(TABLE) {
-            Some(Value::Table(own)) => return self.sections(&format!("{origin}: [{TABLE}]"), own),
+            Some(Value::Table(own)) => self.sections(&format!("{origin}: [{TABLE}]"), own),
             Some(_) => {
                 let message = format!("{TABLE}: a table [{TABLE}] was expected, not a value");
-                return Err(ConfigError::parse(origin, message));
+                Err(ConfigError::parse(origin, message))
             }
-            None => {}
+            None => self.sections(origin, table),
         }
-        self.sections(origin, table)
     }
 
     fn sections(mut self, origin: &str, table: Table) -> Result<Self, ConfigError> {
@@ -89,7 +86,7 @@ impl Sources {
                 let message = format!("{section}: a section [{section}] was expected, not a value");
                 return Err(ConfigError::parse(origin, message));
             };
-            settings.extend(body.into_iter().map(|(key, value)| Setting {
+            settings.extend(body.into_iter().map(|(key, value)| GivenSetting {
                 origin: origin.to_owned(),
                 section: section.clone(),
                 key,
@@ -180,7 +177,7 @@ impl Sources {
         section: &str,
         key: &str,
         value: OsString,
-    ) -> Result<Setting, ConfigError> {
+    ) -> Result<GivenSetting, ConfigError> {
         let Ok(text) = value.into_string() else {
             return Err(ConfigError::parse(&name, format!("{section}.{key}: the value is not valid UTF-8")));
         };
@@ -189,13 +186,13 @@ impl Sources {
             Some(value) if self.with(section, key, value.clone()).is_ok() => value,
             _ => Value::String(text),
         };
-        Ok(Setting { origin: name, section: section.to_owned(), key: key.to_owned(), value })
+        Ok(GivenSetting { origin: name, section: section.to_owned(), key: key.to_owned(), value })
     }
 
     /// Adds the settings of one source, and refuses those that contradict each other.
-    fn apply(&mut self, settings: Vec<Setting>) -> Result<(), ConfigError> {
+    fn apply(&mut self, settings: Vec<GivenSetting>) -> Result<(), ConfigError> {
         let mut backoff_key = None;
-        for Setting { origin, section, key, value } in settings {
+        for GivenSetting { origin, section, key, value } in settings {
             (self.merged, self.config) = self
                 .with(&section, &key, value)
                 .map_err(|message| ConfigError::parse(&origin, format!("{section}.{key}: {message}")))?;

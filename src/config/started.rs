@@ -10,10 +10,10 @@ use actix::{Addr, WeakAddr};
 use crate::{config::StoreConfig, manager::LockManager};
 
 /// The URL of a store, and its prefix.
-type Place = (String, String);
+type StorePlace = (String, String);
 
 /// The managers of each store.
-static STARTED: Mutex<BTreeMap<Place, Vec<WeakAddr<LockManager>>>> = Mutex::new(BTreeMap::new());
+static STARTED: Mutex<BTreeMap<StorePlace, Vec<WeakAddr<LockManager>>>> = Mutex::new(BTreeMap::new());
 
 /// Notes a manager that was started. Logs a warning if it is the second of its store that runs.
 pub(super) fn note(store: &StoreConfig, manager: &Addr<LockManager>) {

@@ -3,7 +3,7 @@
 //! Others use that prefix too: Kubernetes gives every container `LEASEHOLD_PORT`, `LEASEHOLD_SERVICE_HOST` and more as soon
 //! as a service is named leasehold.
 
-use std::ffi::OsStr;
+use std::{ffi::OsStr, path::Path};
 
 use serde::{
     Deserialize, Deserializer,
@@ -21,6 +21,11 @@ pub(super) const PREFIX: &str = "LEASEHOLD_";
 
 /// The variable that names the configuration file.
 pub(super) const FILE: &str = "LEASEHOLD_CONFIG";
+
+/// Returns the name of a file in an error, with the way to another one.
+pub(super) fn another_file(path: &Path) -> String {
+    format!("{} ({FILE} can name another file)", path.display())
+}
 
 /// The maximum number of letters that may be wrong, missing, superfluous or swapped in a name that was meant for a setting.
 const SLIPS: usize = 2;

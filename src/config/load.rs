@@ -1,19 +1,16 @@
-//! The files of a configuration: which one is read, and which one belongs to somebody else.
+//! The ways to a configuration: a file, a text, or the environment.
 
 use std::{
-    env, fs, io,
+    env,
+    ffi::OsString,
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use crate::config::{Config, ConfigError, sources::Sources, variables};
+use crate::config::{Config, ConfigError, sources::ConfigSources, variables};
 
 /// The name of the file in the working directory of an application.
 const USUAL: &str = "config.toml";
-
-/// Returns the name of a file in an error, with the way to another one.
-pub(super) fn another_file(path: &Path) -> String {
-    format!("{} ({} can name another file)", path.display(), variables::FILE)
-}
 
 impl Config {
     /// Reads the configuration from the usual places: the one way to start that suits most applications.
@@ -53,7 +50,7 @@ impl Config {
         for path in files {
             let path = path.into();
             if let Some(text) = text_if_there(&path)? {
-                return Sources::defaults().file(&path, &text)?.variables(env::vars_os())?.checked();
+                return ConfigSources::defaults().file(&path, &text)?.variables(env::vars_os())?.checked();
             }
         }
         Self::from_env()
@@ -66,14 +63,49 @@ impl Config {
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let text = text(path)?;
-        Sources::defaults().file(path, &text)?.variables(env::vars_os())?.checked()
+        ConfigSources::defaults().file(path, &text)?.variables(env::vars_os())?.checked()
+    }
+
+    /// Reads the environment of the process and no file. Settings that it leaves out have their defaults.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the environment is invalid.
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::from_sources("", "", env::vars_os())
+    }
+
+    /// Reads a text. Settings that it leaves out have their defaults. The environment is not read.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the text is invalid.
+    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
+        Self::from_sources("config", text, [("", ""); 0])
+    }
+
+    /// Reads a text, which errors call `origin`, and these variables instead of the environment.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when they are invalid.
+    pub fn from_sources(
+        origin: &str,
+        text: &str,
+        variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
+    ) -> Result<Self, ConfigError> {
+        ConfigSources::defaults().text(origin, text)?.variables(variables)?.checked()
+    }
+}
+
+impl Default for Config {
+    /// Returns the embedded [`DEFAULT_TOML`](Self::DEFAULT_TOML).
+    fn default() -> Self {
+        ConfigSources::defaults().config()
     }
 }
 
 /// Returns the settings of a file that was not named; `None` if there is none, or if it belongs to somebody else.
-fn found(path: &Path) -> Result<Option<Sources>, ConfigError> {
+fn found(path: &Path) -> Result<Option<ConfigSources>, ConfigError> {
     let Some(text) = text_if_there(path)? else { return Ok(None) };
-    let sources = Sources::defaults().found_file(path, &text)?;
+    let sources = ConfigSources::defaults().found_file(path, &text)?;
     if sources.is_none() {
         tracing::warn!(
             "{} is passed over: it has no table [leasehold] and no section of this library; {} can name another file",
@@ -115,7 +147,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(USUAL);
         fs::write(&path, text).unwrap();
-        let config = found(&path).and_then(|found| found.map(Sources::checked).transpose());
+        let config = found(&path).and_then(|found| found.map(ConfigSources::checked).transpose());
         let config = config.map_err(|error| {
             let told = error.to_string();
             assert!(
