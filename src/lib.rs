@@ -57,7 +57,8 @@
 //! # Layout
 //! `core` makes the decisions, from the time and the random numbers that it is given; `runtime` supplies both, and has tools
 //! around actix. [`store`] defines where locks live and what every store guarantees. `lease` is what a caller holds, `request`
-//! what a caller asks, and `manager` the actor between them and the store. `listeners` hear what happens. `with_lock` is work under a lock in one statement. `config` is `config.toml` as a value.
+//! what a caller asks, and `manager` the actor between them and the store. `listeners` hear what happens. `guarded` is what
+//! only a holder can do, `leading` what an elected process does. `config` is `config.toml` as a value.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
@@ -67,18 +68,16 @@ mod planted;
 
 mod config;
 mod core;
-pub mod election;
-pub mod fenced;
+mod guarded;
+mod leading;
 mod lease;
 mod listeners;
 mod manager;
 mod request;
 mod runtime;
-pub mod schedule;
 pub mod store;
 #[cfg(feature = "actix-web")]
 pub mod web;
-mod with_lock;
 
 pub use self::{
     config::{Config, ConfigError, StoreConfig, StoreUrl, TunerSettings},
@@ -86,6 +85,11 @@ pub use self::{
         Backoff, Fence, InvalidValue, Jitter, LeaseStatus, LossReason, Mode, Owner, ResourceName, Token,
         TokenPrefix,
     },
+    guarded::{
+        fenced,
+        with_lock::{Done, WithLock, WithLockError},
+    },
+    leading::{election, schedule},
     lease::{
         Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, Release, ReleaseError, ReleaseSetError,
         Released, Renew, RenewError, RevokeRequested,
@@ -107,7 +111,6 @@ pub use self::{
         quorum::{QuorumOptions, QuorumStore},
         redis::{Layout, RedisOptions, RedisStore},
     },
-    with_lock::{Done, WithLock, WithLockError},
 };
 
 /// The cargo features that this build of the library has, in the order of their names.

@@ -2,7 +2,6 @@
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use actix::MailboxError;
 use futures_util::FutureExt;
 
 use crate::{
@@ -242,7 +241,7 @@ impl Lease {
             biased;
             reason = self.lost() => Err(RenewError::Lost { reason }),
             answer = self.manager.renew.send(Renew::of(&self.state)) => {
-                answer.unwrap_or_else(|error| Err(RenewError::Store(no_answer("renew", error))))
+                answer.unwrap_or_else(|error| Err(RenewError::Store(StoreError::unanswered("renew", error))))
             }
         }
     }
@@ -267,13 +266,8 @@ impl Lease {
         if let Some(reason) = lost {
             return Err(ReleaseError::Lost { reason });
         }
-        answer.unwrap_or_else(|error| Err(ReleaseError::Store(no_answer("release", error))))
+        answer.unwrap_or_else(|error| Err(ReleaseError::Store(StoreError::unanswered("release", error))))
     }
-}
-
-fn no_answer(verb: &str, error: MailboxError) -> StoreError {
-    let doing = format!("{verb}: the lock manager gave no answer");
-    StoreError::ReplyLost { doing, source: Some(Arc::new(error)) }
 }
 
 impl Drop for Lease {

@@ -151,6 +151,12 @@ impl StoreError {
         Self::ReplyLost { doing: doing.into(), source: None }
     }
 
+    /// Creates the error of a message that the lock manager did not answer. The outcome is unknown.
+    pub(crate) fn unanswered(verb: &str, error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        let doing = format!("{verb}: the lock manager gave no answer");
+        Self::ReplyLost { doing, source: Some(Arc::new(error)) }
+    }
+
     /// Creates the error of a verb that nobody answered within this time. The outcome is unknown.
     pub const fn timed_out(within: Duration) -> Self {
         Self::TimedOut { within, server: None }

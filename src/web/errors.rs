@@ -7,11 +7,13 @@ use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 use super::problem::Problem;
 use crate::{
     core::InvalidValue,
-    fenced::{FencedWriteError, HEADER, OpenError, StaleFenceError},
+    guarded::{
+        fenced::{FencedWriteError, HEADER, OpenError, StaleFenceError},
+        with_lock::WithLockError,
+    },
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     request::{AcquireError, InspectError, RevokeError},
     store::{Certainty, StoreError},
-    with_lock::WithLockError,
 };
 
 /// An error that a client can be told about. It is implemented for all errors of this library, to be called.
@@ -100,7 +102,7 @@ impl AsProblem for InspectError {
     fn problem(&self) -> Problem {
         match self {
             Self::Invalid(invalid) => invalid.problem(),
-            Self::Busy { pending } => AcquireError::Busy { pending: *pending }.problem(),
+            Self::Busy { .. } => Problem::BUSY,
             Self::Store(error) => error.problem(),
         }
     }
@@ -113,8 +115,8 @@ impl AsProblem for RevokeError {
             // Repeating one without grace could take the resource from somebody who got it since.
             Self::Store(error) if error.certainty() == Certainty::Unknown => Problem::OUTCOME_UNKNOWN,
             Self::Store(error) => error.problem(),
-            Self::Busy { running } => AcquireError::Busy { pending: *running }.problem(),
-            Self::ShuttingDown => AcquireError::ShuttingDown.problem(),
+            Self::Busy { .. } => Problem::BUSY,
+            Self::ShuttingDown => Problem::SHUTTING_DOWN,
         }
     }
 }

@@ -5,9 +5,9 @@ use actix_web::{HttpResponse, web::Data};
 
 use super::errors::AsProblem;
 use crate::{
+    guarded::with_lock::WithLockError,
     manager::LockManager,
     request::{AcquireError, Ready, queries::IsLocal},
-    with_lock::WithLockError,
 };
 
 /// The answer of a manager whose store is in memory.

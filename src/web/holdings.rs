@@ -13,17 +13,17 @@ use futures_util::{FutureExt, future::LocalBoxFuture};
 
 use crate::{
     core::{LeaseStatus, LossReason},
+    guarded::with_lock::WithLockError,
     lease::{Lease, LeaseLostError},
     manager::LockManager,
     request::Acquire,
-    with_lock::WithLockError,
 };
 
 /// The leases of one HTTP request. A clone is another handle to them.
 #[derive(Clone)]
-pub(crate) struct Holdings(Rc<Inner>);
+pub(crate) struct Holdings(Rc<HeldLeases>);
 
-struct Inner {
+struct HeldLeases {
     locks: Addr<LockManager>,
     leases: RefCell<Vec<Watched>>,
 }
@@ -37,7 +37,7 @@ struct Watched {
 impl Holdings {
     /// Creates the holdings of a request that has no lease yet.
     pub(crate) fn new(locks: Addr<LockManager>) -> Self {
-        Self(Rc::new(Inner { locks, leases: RefCell::default() }))
+        Self(Rc::new(HeldLeases { locks, leases: RefCell::default() }))
     }
 
     /// Acquires a lease, and holds it for the request.

@@ -103,22 +103,22 @@ where
 {
     type Response = ServiceResponse<EitherBody<B>>;
     type Error = Error;
-    type Transform = Holding<S>;
+    type Transform = HoldingService<S>;
     type InitError = ();
-    type Future = Ready<Result<Holding<S>, ()>>;
+    type Future = Ready<Result<HoldingService<S>, ()>>;
 
     fn new_transform(&self, service: S) -> Self::Future {
-        ready(Ok(Holding { locks: self.clone(), service: Rc::new(service) }))
+        ready(Ok(HoldingService { locks: self.clone(), service: Rc::new(service) }))
     }
 }
 
 /// The service that a [`Locks`] has wrapped.
-pub struct Holding<S> {
+pub struct HoldingService<S> {
     locks: Locks,
     service: Rc<S>,
 }
 
-impl<S, B> Service<ServiceRequest> for Holding<S>
+impl<S, B> Service<ServiceRequest> for HoldingService<S>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
     B: MessageBody + 'static,

@@ -13,11 +13,13 @@ use serde_json::Value;
 use super::errors::AsProblem;
 use crate::{
     core::{Fence, InvalidValue, LossReason, Mode, Owner, ResourceName, Token},
-    fenced::{HEADER, StaleFenceError},
+    guarded::{
+        fenced::{HEADER, StaleFenceError},
+        with_lock::WithLockError,
+    },
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     request::{AcquireError, InspectError, RevokeError},
     store::{Holder, HolderState, StoreError},
-    with_lock::WithLockError,
 };
 
 /// Texts that nobody outside may read: where the store is, its password, and who holds what.

@@ -8,17 +8,15 @@ use super::{
 };
 
 /// Each imports only those before it. Those in one row do not know each other.
-const LAYERS: [&[&str]; 12] = [
+const LAYERS: [&[&str]; 10] = [
     &["core"],
     &["listeners", "runtime"],
     &["store"],
     &["lease"],
     &["request"],
     &["manager"],
-    &["fenced", "with_lock"],
-    &["election"],
+    &["guarded", "leading"],
     &["config"],
-    &["schedule"],
     &["web"],
     &["lib"],
 ];
@@ -115,7 +113,7 @@ fn may_use(module: &[String], dependency: &str) -> bool {
     let module: Vec<&str> = module.iter().map(String::as_str).collect();
     match module[..] {
         ["core", ..] => false,
-        ["fenced", "redis"] => dependency == "redis" || !is_apart(dependency),
+        ["guarded", "fenced", "redis"] => dependency == "redis" || !is_apart(dependency),
         ["store", "redis", ..] => {
             dependency == "redis" || !dependency.starts_with("actix") && !is_apart(dependency)
         }

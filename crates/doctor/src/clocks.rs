@@ -17,7 +17,7 @@ const OF_MEMBERS: Duration = Duration::from_secs(1);
 const OF_THIS_MACHINE: Duration = Duration::from_secs(10);
 
 /// The clock reading of a server at the start of the examination, counted from 1970.
-struct Shown<'a> {
+struct ShownClock<'a> {
     server: &'a str,
     at_start: Duration,
     /// The uncertainty of the reading: half of the round trip.
@@ -25,14 +25,14 @@ struct Shown<'a> {
 }
 
 pub(crate) fn check(is_quorum: bool, members: &[Snapshot], now: Duration, findings: &mut Findings) {
-    let mut clocks: Vec<Shown<'_>> = members
+    let mut clocks: Vec<ShownClock<'_>> = members
         .iter()
         .flat_map(|snapshot| &snapshot.servers)
         .filter_map(|server| {
             let info = server.info.as_ref().ok()?;
             let Reading { at, shown } = *info.clock.as_ref().ok()?;
             let (at_start, doubt) = (shown.saturating_sub(at), info.round_trip / 2);
-            Some(Shown { server: &server.address, at_start, doubt })
+            Some(ShownClock { server: &server.address, at_start, doubt })
         })
         .collect();
     clocks.sort_by_key(|clock| clock.at_start);

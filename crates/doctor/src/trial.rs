@@ -30,7 +30,7 @@ const HAND_OVERS: &str = "hand-overs";
 
 /// The result of a trial.
 #[derive(Debug)]
-pub(crate) struct Trial {
+pub(crate) struct LockTrial {
     /// The verb that failed, and how.
     failed: Option<Failed>,
     /// The reason why waiters are not notified of hand-overs, if they are not.
@@ -39,7 +39,7 @@ pub(crate) struct Trial {
     of: &'static str,
 }
 
-impl Default for Trial {
+impl Default for LockTrial {
     fn default() -> Self {
         Self { failed: None, disconnected: None, of: HAND_OVERS }
     }
@@ -96,7 +96,7 @@ fn name_on(config: &Config, ranges: &[Range], master: usize) -> Option<ResourceN
 }
 
 /// Runs a trial on each of these, one after the other.
-pub(crate) async fn run(config: &Config, resources: &[ResourceName]) -> Result<Vec<Trial>, ConfigError> {
+pub(crate) async fn run(config: &Config, resources: &[ResourceName]) -> Result<Vec<LockTrial>, ConfigError> {
     let config = harmless(config);
     let store = config.open_store()?;
     let mut trials = Vec::new();
@@ -104,7 +104,8 @@ pub(crate) async fn run(config: &Config, resources: &[ResourceName]) -> Result<V
     let within = 2 * ATTEMPTS * timeout_of_a_step;
     for resource in resources {
         let acting = Acting { store: &*store, resource, ttl: TTL.min(config.lease.ttl), timeout_of_a_step };
-        let late = |_| Trial { failed: Some(("a lock", StoreError::timed_out(within))), ..Trial::default() };
+        let late =
+            |_| LockTrial { failed: Some(("a lock", StoreError::timed_out(within))), ..LockTrial::default() };
         trials.push(timeout(within, acting.act_again()).await.unwrap_or_else(late));
     }
     Ok(trials)
@@ -118,7 +119,7 @@ struct Acting<'a> {
 }
 
 impl Acting<'_> {
-    async fn act_again(&self) -> Trial {
+    async fn act_again(&self) -> LockTrial {
         let mut trial = self.act().await;
         for _ in 1..ATTEMPTS {
             if trial.failed.as_ref().is_none_or(|(_, error)| !error.is_transient()) {
@@ -129,10 +130,10 @@ impl Acting<'_> {
         trial
     }
 
-    async fn act(&self) -> Trial {
+    async fn act(&self) -> LockTrial {
         let inbox = Inbox(SystemRandom.token());
         let (first, second) = (self.asked(None), self.asked(Some(inbox)));
-        let mut trial = Trial::default();
+        let mut trial = LockTrial::default();
         let mut notifications = self.store.listen(&inbox);
         let subscribed = self.is_subscribed(&mut notifications, &mut trial).await;
         let taken = self.take_and_hand_over(&first, &second, subscribed, notifications, &mut trial).await;
@@ -148,7 +149,7 @@ impl Acting<'_> {
     }
 
     /// Returns true if notifications arrive. A store without a queue has none.
-    async fn is_subscribed(&self, notifications: &mut Notifications, trial: &mut Trial) -> bool {
+    async fn is_subscribed(&self, notifications: &mut Notifications, trial: &mut LockTrial) -> bool {
         let disconnected = match timeout(self.timeout_of_a_step, notifications.next()).await {
             Ok(None) => return false,
             Ok(Some(Notification::Disconnected(error))) => {
@@ -172,7 +173,7 @@ impl Acting<'_> {
         second: &Acquisition,
         subscribed: bool,
         mut notifications: Notifications,
-        trial: &mut Trial,
+        trial: &mut LockTrial,
     ) -> Result<(), Failed> {
         let &Self { store, resource, ttl, timeout_of_a_step } = self;
         let failed = |verb: &'static str| move |error| (verb, error);
@@ -240,8 +241,8 @@ pub(crate) fn is_explained(findings: &Findings) -> bool {
 }
 
 /// Adds the findings of a trial at this server to the earlier ones.
-pub(crate) fn check(trial: Trial, at: Option<&str>, findings: &mut Findings) {
-    let Trial { failed, disconnected, of } = trial;
+pub(crate) fn check(trial: LockTrial, at: Option<&str>, findings: &mut Findings) {
+    let LockTrial { failed, disconnected, of } = trial;
     let explained = is_explained(findings);
     if let Some((verb, error)) = failed.filter(|_| !explained) {
         findings.critical("trial", at).because(

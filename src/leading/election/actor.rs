@@ -2,17 +2,14 @@
 
 use std::{fmt, mem, sync::Arc, time::Duration};
 
-use actix::{
-    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, ResponseFuture,
-    SpawnHandle, WrapFuture,
-};
+use actix::{ActorContext, ActorFutureExt, Addr, AsyncContext, Context, SpawnHandle, WrapFuture};
 use futures_util::{FutureExt, future::join_all};
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Campaign, Candidacy, Demotion, ElectionEvent, Resign, lead::Lead, looking::Looking};
+use super::{Candidacy, Demotion, ElectionEvent, audience::Audience, lead::Lead, looking::Looking};
 use crate::{
     core::{Doubling, InvalidValue, ResourceName, one_line},
-    lease::{Lease, LeaseChange, LeaseEvent},
+    lease::Lease,
     manager::LockManager,
     request::AcquireError,
     store::StoreError,
@@ -64,19 +61,19 @@ pub struct Election {
     pub(super) looking: Looking,
     pub(super) candidacy: Candidacy,
     pub(super) stands: bool,
-    /// True when the lock manager shuts down.
-    closing: bool,
-    stage: Stage,
+    /// True if it ends with its term: the lock manager shuts down, or nobody wants it any more.
+    pub(super) closing: bool,
+    stage: CandidateStage,
     /// The number of requests for the lease: an answer to an earlier one than the last is not wanted any more.
     asked: u64,
-    term: u64,
+    pub(super) term: u64,
     pauses: Doubling,
-    /// The senders of `Resign` that wait for the end of a term.
-    resigning: Vec<oneshot::Sender<()>>,
+    /// The senders of `Resign` and `Leave` that wait for the end of a term.
+    pub(super) resigning: Vec<oneshot::Sender<()>>,
 }
 
 /// The stage of a candidate.
-enum Stage {
+enum CandidateStage {
     Idle,
     /// The request for the lease is on its way.
     Asking(SpawnHandle),
@@ -114,7 +111,7 @@ impl Election {
     pub(super) fn launch(
         locks: &Addr<LockManager>,
         candidacy: Candidacy,
-        audience: Vec<Recipient<ElectionEvent>>,
+        audience: Audience,
     ) -> Result<Addr<Self>, InvalidValue> {
         let election = Self {
             locks: locks.clone(),
@@ -122,7 +119,7 @@ impl Election {
             looking: Looking::new(candidacy.look_every, audience),
             stands: candidacy.stands,
             closing: false,
-            stage: Stage::Idle,
+            stage: CandidateStage::Idle,
             asked: 0,
             term: 0,
             pauses: candidacy.doubling(),
@@ -135,14 +132,17 @@ impl Election {
     /// Returns the lease of the present term, while it is valid.
     pub(super) fn lease(&self) -> Option<&Lease> {
         match &self.stage {
-            Stage::Leading { lead, .. } => Some(&*lead.lease).filter(|lease| lease.is_valid()),
-            Stage::Idle | Stage::Asking(_) | Stage::Pausing(_) | Stage::SteppingDown => None,
+            CandidateStage::Leading { lead, .. } => Some(&*lead.lease).filter(|lease| lease.is_valid()),
+            CandidateStage::Idle
+            | CandidateStage::Asking(_)
+            | CandidateStage::Pausing(_)
+            | CandidateStage::SteppingDown => None,
         }
     }
 
     /// Returns true if the candidate does nothing, and waits for nothing.
     pub(super) const fn is_idle(&self) -> bool {
-        matches!(self.stage, Stage::Idle)
+        matches!(self.stage, CandidateStage::Idle)
     }
 
     /// Asks for the lease, if the candidate stands and does nothing else.
@@ -150,14 +150,14 @@ impl Election {
         if !self.stands || !self.is_idle() {
             return;
         }
-        if self.is_deserted() {
+        if self.candidacy.tells.has_died() {
             return self.leave(ctx);
         }
         self.asked += 1;
         let asked = self.asked;
         let answer = self.locks.send(self.candidacy.request(ctx.address().recipient()));
         let answered = answer.into_actor(self).map(move |answer, this, ctx| match answer {
-            _ if asked != this.asked || !matches!(this.stage, Stage::Asking(_)) => {}
+            _ if asked != this.asked || !matches!(this.stage, CandidateStage::Asking(_)) => {}
             // Granted just before the shutdown, of which it was told already.
             Ok(Ok(_)) if this.closing => this.end(Demotion::ShuttingDown, ctx),
             Ok(Ok(lease)) => match this.candidacy.check_budget(lease.ttl()) {
@@ -169,7 +169,7 @@ impl Election {
             Err(_) if this.locks.connected() => this.refused(AcquireError::Restarted, ctx),
             Err(gone) => this.end(gone, ctx),
         });
-        self.stage = Stage::Asking(ctx.spawn(answered));
+        self.stage = CandidateStage::Asking(ctx.spawn(answered));
     }
 
     fn elected(&mut self, lease: Lease, ctx: &mut Context<Self>) {
@@ -178,7 +178,7 @@ impl Election {
             let pause = self.pauses.next();
             return self.stand_after(pause, ctx);
         }
-        if self.is_deserted() {
+        if self.candidacy.tells.has_died() {
             drop(lease);
             return self.leave(ctx);
         }
@@ -189,13 +189,13 @@ impl Election {
         let lead = Lead::new(term, Arc::clone(&lease), budget, self.locks.clone());
         let ends = lead.ends().into_actor(self);
         let watch = ctx.spawn(ends.map(|reason, this, ctx| this.step_down(reason, ctx)));
-        self.stage = Stage::Leading { lead, since: Instant::now(), watch };
-        self.tell(&ElectionEvent::Elected { term, fence, lease });
+        self.stage = CandidateStage::Leading { lead, since: Instant::now(), watch };
+        self.candidacy.tells.tell(&ElectionEvent::Elected { term, fence, lease });
         self.look(ctx);
     }
 
     fn refused(&mut self, error: AcquireError, ctx: &mut Context<Self>) {
-        self.stage = Stage::Idle;
+        self.stage = CandidateStage::Idle;
         let pause = match error {
             AcquireError::ShuttingDown => return self.end(error, ctx),
             AcquireError::Invalid(_) | AcquireError::Store(StoreError::Unsupported { .. }) => None,
@@ -209,17 +209,17 @@ impl Election {
             }
         }
         self.stands &= pause.is_some();
-        self.tell(&ElectionEvent::NotStanding { error, again_in: pause });
+        self.candidacy.tells.tell(&ElectionEvent::NotStanding { error, again_in: pause });
         if let Some(pause) = pause {
             self.stand_after(pause, ctx);
         }
     }
 
     fn stand_after(&mut self, pause: Duration, ctx: &mut Context<Self>) {
-        self.stage = Stage::Pausing(ctx.run_later(pause, |this, ctx| {
+        self.stage = CandidateStage::Pausing(ctx.run_later(pause, |this, ctx| {
             // A pause that was cancelled may still end in the same turn.
-            if matches!(this.stage, Stage::Pausing(_)) {
-                this.stage = Stage::Idle;
+            if matches!(this.stage, CandidateStage::Pausing(_)) {
+                this.stage = CandidateStage::Idle;
                 this.stand(ctx);
             }
         }));
@@ -227,8 +227,8 @@ impl Election {
 
     /// Ends the term: those who are told have time to finish, as far as the lease is valid, and then it is released.
     pub(super) fn step_down(&mut self, reason: Demotion, ctx: &mut Context<Self>) {
-        let (lead, since, watch) = match mem::replace(&mut self.stage, Stage::SteppingDown) {
-            Stage::Leading { lead, since, watch } => (lead, since, watch),
+        let (lead, since, watch) = match mem::replace(&mut self.stage, CandidateStage::SteppingDown) {
+            CandidateStage::Leading { lead, since, watch } => (lead, since, watch),
             other => return self.stage = other,
         };
         ctx.cancel_future(watch);
@@ -236,7 +236,7 @@ impl Election {
         tracing::info!(resource = %self.name, term, %reason, "steps down");
         let event = ElectionEvent::Demoted { term, reason: reason.clone() };
         // A task of its own: a message whose sender is dropped is not handled.
-        let told = actix_rt::spawn(join_all(self.candidacy.tells.iter().map(|to| to.send(event.clone()))));
+        let told = actix_rt::spawn(join_all(self.candidacy.tells.0.iter().map(|to| to.send(event.clone()))));
         let given_up = async move {
             // A recipient that has died has nothing to finish.
             lead.finish(told.map(drop)).await;
@@ -246,7 +246,7 @@ impl Election {
     }
 
     fn stepped_down(&mut self, reason: Demotion, since: Instant, ctx: &mut Context<Self>) {
-        self.stage = Stage::Idle;
+        self.stage = CandidateStage::Idle;
         self.answer_resigning();
         if since.elapsed() > self.candidacy.longest_pause() {
             self.pauses.reset();
@@ -263,17 +263,43 @@ impl Election {
     pub(super) fn end(&mut self, why: impl fmt::Display, ctx: &mut Context<Self>) {
         tracing::info!(resource = %self.name, %why, "the election ends");
         self.stands = false;
-        self.stage = Stage::Idle;
+        self.stage = CandidateStage::Idle;
         self.answer_resigning();
         ctx.stop();
     }
 
     /// Gives up the request for the lease, or the pause before it.
-    pub(super) fn withdraw(&mut self, ctx: &mut Context<Self>) {
-        if let Stage::Asking(pending) | Stage::Pausing(pending) = self.stage {
+    fn withdraw(&mut self, ctx: &mut Context<Self>) {
+        if let CandidateStage::Asking(pending) | CandidateStage::Pausing(pending) = self.stage {
             // The request leaves the queue, and a grant that is on its way is released.
             ctx.cancel_future(pending);
-            self.stage = Stage::Idle;
+            self.stage = CandidateStage::Idle;
+        }
+    }
+
+    /// Gives up the lead or the place in the queue, and stands no more.
+    pub(super) fn resign(&mut self, ctx: &mut Context<Self>) {
+        self.stands = false;
+        self.withdraw(ctx);
+        self.step_down(Demotion::Resigned, ctx);
+    }
+
+    /// Resigns, as nobody would work as the leader, and ends.
+    pub(super) fn leave(&mut self, ctx: &mut Context<Self>) {
+        if self.stands {
+            tracing::warn!(resource = %self.name, "all recipients of an election have died; standing no more");
+        }
+        self.resign(ctx);
+        if self.is_idle() {
+            self.end("all recipients have died", ctx);
+        }
+    }
+
+    /// Asks the store who leads, for those who want to hear of it.
+    pub(super) fn look(&mut self, ctx: &mut Context<Self>) {
+        if let Some(answer) = self.looking.ask(&self.locks, &self.name) {
+            let answered = answer.into_actor(self);
+            ctx.spawn(answered.map(|answer, this, _| this.looking.answered(&this.name, answer)));
         }
     }
 
@@ -282,62 +308,5 @@ impl Election {
         for resigning in self.resigning.drain(..) {
             let _ = resigning.send(());
         }
-    }
-}
-
-impl Actor for Election {
-    type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Self::Context) {
-        self.begin(ctx);
-    }
-}
-
-impl Handler<Campaign> for Election {
-    type Result = ();
-
-    fn handle(&mut self, _: Campaign, ctx: &mut Self::Context) {
-        self.stands = true;
-        self.stand(ctx);
-    }
-}
-
-impl Handler<Resign> for Election {
-    type Result = ResponseFuture<()>;
-
-    fn handle(&mut self, _: Resign, ctx: &mut Self::Context) -> Self::Result {
-        self.stands = false;
-        self.withdraw(ctx);
-        self.step_down(Demotion::Resigned, ctx);
-        if self.is_idle() {
-            return Box::pin(async {});
-        }
-        let (resigned, answer) = oneshot::channel();
-        self.resigning.push(resigned);
-        // Without an answer the election has ended, and with it the lead.
-        Box::pin(async { answer.await.unwrap_or_default() })
-    }
-}
-
-impl Handler<LeaseEvent> for Election {
-    type Result = ();
-
-    /// Only a shutdown has to be heard here: the term watches its lease.
-    fn handle(&mut self, event: LeaseEvent, ctx: &mut Self::Context) {
-        if event.change == LeaseChange::ShuttingDown {
-            (self.closing, self.stands) = (true, false);
-            self.step_down(Demotion::ShuttingDown, ctx);
-        }
-    }
-}
-
-impl fmt::Debug for Election {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Election")
-            .field("name", &self.name)
-            .field("stands", &self.stands)
-            .field("leads", &self.lease().is_some())
-            .field("term", &self.term)
-            .finish_non_exhaustive()
     }
 }

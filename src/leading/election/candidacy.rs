@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use actix::Recipient;
 
-use super::ElectionEvent;
+use super::{ElectionEvent, audience::Audience};
 use crate::{
     core::{Doubling, InvalidValue, ResourceName, exact},
     lease::LeaseEvent,
@@ -40,9 +40,9 @@ use crate::{
 #[must_use = "a candidacy does nothing until an Election or a Singleton is started with it"]
 pub struct Candidacy {
     request: Acquire,
-    pub(super) tells: Vec<Recipient<ElectionEvent>>,
+    pub(super) tells: Audience,
     pub(super) stands: bool,
-    budget: Option<Budget>,
+    budget: Option<TimeToFinish>,
     pauses: (Duration, Duration),
     pub(super) look_every: Duration,
     pub(super) max_crashes: u32,
@@ -50,7 +50,7 @@ pub struct Candidacy {
 
 /// The time to finish, and the name of its setting.
 #[derive(Clone, Copy, Debug)]
-struct Budget {
+struct TimeToFinish {
     field: &'static str,
     time: Duration,
 }
@@ -59,7 +59,7 @@ impl From<Acquire> for Candidacy {
     fn from(request: Acquire) -> Self {
         Self {
             request,
-            tells: Vec::new(),
+            tells: Audience::default(),
             stands: true,
             budget: None,
             pauses: (Duration::from_millis(100), Duration::from_secs(10)),
@@ -78,7 +78,7 @@ impl From<&str> for Candidacy {
 impl Candidacy {
     /// Adds a recipient of the events. Several are told in the order in which they were added.
     pub fn tell(mut self, recipient: Recipient<ElectionEvent>) -> Self {
-        self.tells.push(recipient);
+        self.tells.0.push(recipient);
         self
     }
 
@@ -97,7 +97,7 @@ impl Candidacy {
 
     /// Sets the same time, which errors call `field`.
     pub(crate) const fn budget_of(mut self, field: &'static str, time: Duration) -> Self {
-        self.budget = Some(Budget { field, time });
+        self.budget = Some(TimeToFinish { field, time });
         self
     }
 
@@ -170,7 +170,7 @@ impl Candidacy {
     /// Checks that the time to finish leaves renewals their time with this TTL.
     pub(super) fn check_budget(&self, ttl: Duration) -> Result<(), InvalidValue> {
         match self.budget {
-            Some(Budget { field, time }) if time > ttl / 3 => {
+            Some(TimeToFinish { field, time }) if time > ttl / 3 => {
                 let allowed = format!("at most a third of the TTL ({})", exact(ttl));
                 Err(InvalidValue::new(field, exact(time), allowed))
             }

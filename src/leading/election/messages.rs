@@ -2,9 +2,9 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use actix::{Context, Handler, Message};
+use actix::Message;
+use tokio::sync::oneshot;
 
-use super::Election;
 use crate::{
     core::{Fence, LossReason},
     lease::{Lease, RevokeRequested},
@@ -40,19 +40,18 @@ pub struct Resign;
 #[must_use = "a message does nothing until it is sent to an Election"]
 pub struct Unwell;
 
-impl Handler<Unwell> for Election {
-    type Result = ();
-
-    fn handle(&mut self, _: Unwell, ctx: &mut Context<Self>) {
-        self.step_down(Demotion::Unwell, ctx);
-    }
-}
-
 /// Asks the store who leads at this moment. `None` means nobody.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Option<Holder>, InspectError>")]
 #[must_use = "a message does nothing until it is sent to an Election"]
 pub struct Leader;
+
+/// Gives up the lead, or the place in the queue, and ends the election.
+///
+/// The answer has a channel of its own, since actix does not handle a message whose sender has given up waiting.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Leave(pub(crate) oneshot::Sender<()>);
 
 /// An event of an election, sent to the recipients that its [`Candidacy`](super::Candidacy) names.
 #[derive(Clone, Debug, Message)]

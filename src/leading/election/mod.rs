@@ -47,14 +47,20 @@
 mod actor;
 mod audience;
 mod candidacy;
+mod handlers;
 mod lead;
 mod looking;
 mod messages;
 mod singleton;
+mod term;
 
 pub use self::{
     actor::Election,
     candidacy::Candidacy,
     messages::{Campaign, Demotion, ElectionEvent, Leader, Resign, Unwell},
     singleton::{Singleton, context::SingletonContext},
+};
+pub(crate) use self::{
+    messages::Leave,
+    term::{TermEnd, TermWork, elect},
 };

@@ -1,21 +1,22 @@
 //! A schedule: its plan, its options, and the start.
 
-use std::{cell::OnceCell, fmt, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::RefCell, fmt, rc::Rc, time::Duration};
 
-use actix::{Actor, Addr};
+use actix::Addr;
 
 use super::{
     Control, Misfire, RunResult, Scheduler, Tick,
     due::{DueRules, seed_of},
-    job,
+    job::{self, TickJob},
+    plan::TickPlan,
+    progress::Floor,
     runner::{PLAN, Runner},
     state::Rules,
-    term::Job,
-    when::{When, whole_millis},
+    time::whole_millis,
 };
 use crate::{
     core::{InvalidValue, ResourceName, in_range},
-    election::{Candidacy, Election},
+    leading::election::{Candidacy, elect},
     manager::LockManager,
     request::{Acquire, options::ROLE},
 };
@@ -53,7 +54,7 @@ use crate::{
 #[derive(Clone)]
 #[must_use = "a schedule does nothing until it is started"]
 pub struct Schedule {
-    when: When,
+    plan: Result<TickPlan, InvalidValue>,
     name: Vec<u8>,
     at_most: Option<Duration>,
     at_least: Duration,
@@ -69,7 +70,7 @@ impl Schedule {
     /// Creates a schedule with a tick at each multiple of `period` since 1970-01-01 00:00 UTC: with 15 minutes at each
     /// quarter of an hour, whenever processes are started. Whole milliseconds, from 10 ms to 366 days.
     pub fn every(period: Duration) -> Self {
-        Self::new(When::Every(period))
+        Self::new(TickPlan::every(period))
     }
 
     /// Creates a schedule by a cron expression with seconds, in a time zone: `("0 30 8 * * MON-FRI", "Europe/Berlin")`.
@@ -83,16 +84,16 @@ impl Schedule {
     /// that is larger than its field (`*/90` in the minutes), an empty item, or the name of a month or day in another field.
     #[cfg(feature = "cron")]
     pub fn cron(expression: impl Into<String>, zone: impl Into<String>) -> Self {
-        Self::new(When::Cron(expression.into(), zone.into()))
+        Self::new(TickPlan::cron(&expression.into(), &zone.into()))
     }
 
-    fn new(when: When) -> Self {
+    const fn new(plan: Result<TickPlan, InvalidValue>) -> Self {
         Self {
-            when,
+            plan,
             name: Vec::new(),
             at_most: None,
             at_least: Duration::ZERO,
-            misfire: Misfire::default(),
+            misfire: Misfire::Once,
             jitter: Duration::ZERO,
             overlap: 1,
             history: 20,
@@ -182,11 +183,10 @@ impl Schedule {
     {
         let name = ResourceName::new(&self.name)
             .map_err(|error| InvalidValue { field: "schedule.named".to_owned(), ..error })?;
-        let plan = self.when.plan()?;
-        let rules = self.rules()?;
-        let words = self.when.in_words();
+        let plan = self.plan.clone()?;
+        let rules = self.rules(&plan)?;
         let mut request = Acquire::new(&self.name).purpose("schedule").metadata(ROLE, "schedule");
-        request = request.metadata(PLAN, &words);
+        request = request.metadata(PLAN, plan.in_words());
         if let Some(ttl) = self.ttl {
             request = request.ttl(ttl);
         }
@@ -194,23 +194,21 @@ impl Schedule {
         if let Some(time) = self.finish_within {
             candidacy = candidacy.budget_of("schedule.finish_within", time);
         }
-        let job =
-            Job { name: name.clone(), plan, words, rules, at_most: self.at_most, work: job::boxed(work) };
-        let (changed, known) = (Arc::default(), Rc::new(OnceCell::new()));
-        let runner = Runner::new(job, locks.clone(), Arc::clone(&changed), Rc::clone(&known)).start();
-        let election = Election::start(locks, candidacy.tell(runner.clone().recipient()))?;
-        known.get_or_init(|| election.downgrade());
-        Ok(Scheduler { control: Control::new(locks.clone(), name), election, runner, changed })
+        let (control, changed) = Control::noticed(locks.clone(), name.clone());
+        let job = TickJob { name, plan, rules, at_most: self.at_most, work: job::boxed(work) };
+        let (job, floor, foreign_plan) = (Rc::new(job), Floor::default(), RefCell::default());
+        let runner = Runner { job, locks: locks.clone(), changed, floor, foreign_plan };
+        Ok(Scheduler { control, election: elect(locks, candidacy, runner)? })
     }
 
-    fn rules(&self) -> Result<Rules, InvalidValue> {
+    fn rules(&self, plan: &TickPlan) -> Result<Rules, InvalidValue> {
         const MILLISECOND: Duration = Duration::from_millis(1);
         const YEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
         if let Some(time) = self.at_most {
             in_range("schedule.at_most", time, MILLISECOND, YEAR)?;
         }
         in_range("schedule.at_least", self.at_least, Duration::ZERO, YEAR)?;
-        in_range("schedule.jitter", self.jitter, Duration::ZERO, self.when.longest_jitter())?;
+        in_range("schedule.jitter", self.jitter, Duration::ZERO, plan.longest_jitter())?;
         if let Misfire::All(most) = self.misfire {
             number("schedule.misfire", most, 1_000)?;
         }

@@ -1,15 +1,16 @@
 //! The control of a schedule from any process of the fleet, and its status.
 
-use std::{fmt, time::SystemTime};
+use std::{fmt, sync::Arc, time::SystemTime};
 
 use actix::Addr;
+use tokio::sync::Notify;
 
 use super::{
     notebook::{Notebook, Redone},
-    plan::Millis,
     progress::Floor,
-    state::State,
-    tick::{Run, time_of},
+    state::ScheduleState,
+    tick::Run,
+    time::{Millis, time_of},
 };
 use crate::{
     core::ResourceName,
@@ -41,6 +42,8 @@ use crate::{
 pub struct Control {
     locks: Addr<LockManager>,
     name: ResourceName,
+    /// Wakes the runner of this process, if it has one.
+    changed: Option<Arc<Notify>>,
 }
 
 /// The status of a schedule in the whole fleet. Times are those of the store.
@@ -68,12 +71,14 @@ impl Control {
     /// # Errors
     /// [`StoreError`] if the store does not say so.
     pub async fn find(locks: &Addr<LockManager>, name: &ResourceName) -> Result<Option<Self>, StoreError> {
-        let control = Self::new(locks.clone(), name.clone());
+        let control = Self { locks: locks.clone(), name: name.clone(), changed: None };
         Ok(control.status().await?.map(|_| control))
     }
 
-    pub(super) const fn new(locks: Addr<LockManager>, name: ResourceName) -> Self {
-        Self { locks, name }
+    /// Returns the control in a process that has started the schedule, and what wakes the runner there after a change.
+    pub(super) fn noticed(locks: Addr<LockManager>, name: ResourceName) -> (Self, Arc<Notify>) {
+        let changed = Arc::<Notify>::default();
+        (Self { locks, name, changed: Some(Arc::clone(&changed)) }, changed)
     }
 
     /// Returns the name of the schedule.
@@ -99,8 +104,25 @@ impl Control {
         }))
     }
 
-    /// Asks for a run beside the plan, in the process that runs the schedule: within a second, and as soon as runs that go on
-    /// leave room. Also in a pause. Several that are asked for before it begins are one.
+    /// Returns true if the schedule is paused.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store does not say so.
+    pub async fn is_paused(&self) -> Result<bool, StoreError> {
+        Ok(self.status().await?.is_some_and(|status| status.paused))
+    }
+
+    /// Returns the latest runs of the fleet, the latest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store does not say so.
+    pub async fn history(&self) -> Result<Vec<Run>, StoreError> {
+        Ok(self.status().await?.map(|status| status.history).unwrap_or_default())
+    }
+
+    /// Asks for a run beside the plan, in the process that runs the schedule: at once if that is this one, else within a
+    /// second, and as soon as runs that go on leave room. Also in a pause. Several that are asked for before it begins are
+    /// one.
     ///
     /// # Errors
     /// [`StoreError`] if it may not have been asked for.
@@ -115,7 +137,7 @@ impl Control {
     /// # Errors
     /// [`StoreError`] if it may not be paused.
     pub async fn pause(&self) -> Result<(), StoreError> {
-        self.change(Redone::Never, |state, _| state.pause()).await
+        self.change(Redone::Never, |state, _| state.paused = true).await
     }
 
     /// Goes on after a pause, with the first tick after this moment: those of the pause are not made up for.
@@ -123,11 +145,18 @@ impl Control {
     /// # Errors
     /// [`StoreError`] if it may be paused still.
     pub async fn resume(&self) -> Result<(), StoreError> {
-        self.change(Redone::Never, State::resume).await
+        self.change(Redone::Never, ScheduleState::resume).await
     }
 
-    async fn change(&self, redone: Redone, change: impl Fn(&mut State, Millis)) -> Result<(), StoreError> {
-        self.notebook().change(redone, change).await
+    async fn change(
+        &self,
+        redone: Redone,
+        change: impl Fn(&mut ScheduleState, Millis),
+    ) -> Result<(), StoreError> {
+        let changed = self.notebook().change(redone, change).await;
+        // Also if it has failed: it may have been made.
+        self.changed.iter().for_each(|runner| runner.notify_one());
+        changed
     }
 
     fn notebook(&self) -> Notebook {

@@ -8,15 +8,17 @@ use jiff::{
     tz::{TimeZone, TimeZoneDatabase},
 };
 
-use super::{expression, plan::Millis};
+use super::{expression, time::Millis};
 use crate::core::InvalidValue;
 
 /// The time within which an expression must have a tick.
 const FIVE_YEARS: Millis = 5 * 366 * 24 * 60 * 60 * 1_000;
 
 /// A cron expression in a time zone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cron {
+    /// The expression and its zone, as other processes are told them.
+    pub(super) words: String,
     pattern: croner::Cron,
     zone: TimeZone,
     /// The gaps that were found last, the latest first. A runner asks of the same one again and again, and with a jitter of
@@ -43,8 +45,10 @@ impl Cron {
     /// Reads a cron expression with seconds, and the name of a zone in the database of the IANA. An expression without a tick
     /// in the five years after `now` is refused.
     pub(super) fn new(expression: &str, zone: &str, now: Millis) -> Result<Self, InvalidValue> {
+        let fields: Vec<&str> = expression.split_whitespace().collect();
+        let words = format!("{} {zone}", fields.join(" "));
         let (pattern, zone) = (expression::read(expression)?, zone_of(zone, jiff::tz::db())?);
-        let cron = Self { pattern, zone, gaps: Cell::default() };
+        let cron = Self { words, pattern, zone, gaps: Cell::default() };
         let next = cron.after(now);
         if next.is_some_and(|next| next.saturating_sub(now) <= FIVE_YEARS) {
             return Ok(cron);

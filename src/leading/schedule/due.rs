@@ -1,6 +1,6 @@
 //! The tick that is due: which of the missed ones are made up for, and how long one waits for its jitter.
 
-use super::plan::{Millis, Plan};
+use super::{plan::TickPlan, time::Millis};
 
 /// The policy for ticks that were missed: nobody ran the schedule, the store was away, or the run before them was still
 /// going on. Ticks of a pause are not missed.
@@ -40,7 +40,7 @@ const TOLERANCE: Millis = 1_000;
 
 impl DueRules {
     /// Returns the tick to run now, after the one that was run `last`.
-    pub(super) fn due(&self, plan: &Plan, last: Millis, now: Millis) -> Due {
+    pub(super) fn due(&self, plan: &TickPlan, last: Millis, now: Millis) -> Due {
         let mut next = plan.after(last.max(now));
         let mut due = plan.at_or_before(now).filter(|tick| *tick > last);
         // Its jitter may not be over.
@@ -58,7 +58,7 @@ impl DueRules {
     }
 
     /// Returns the earliest of the `most` latest ticks up to `latest`.
-    fn earliest(&self, plan: &Plan, latest: Millis, last: Millis, most: u32) -> Millis {
+    fn earliest(&self, plan: &TickPlan, latest: Millis, last: Millis, most: u32) -> Millis {
         let mut earliest = latest;
         for _ in 1..most {
             let Some(earlier) = self.earlier(plan, earliest, last) else { break };
@@ -67,7 +67,7 @@ impl DueRules {
         earliest
     }
 
-    fn earlier(&self, plan: &Plan, tick: Millis, last: Millis) -> Option<Millis> {
+    fn earlier(&self, plan: &TickPlan, tick: Millis, last: Millis) -> Option<Millis> {
         plan.before(tick).filter(|earlier| *earlier > last)
     }
 
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    const PLAN: Plan = Plan::Every(100);
+    const PLAN: TickPlan = TickPlan::Every(100);
 
     fn rules(misfire: Misfire, jitter: Millis) -> DueRules {
         DueRules { misfire, jitter, seed: 7 }
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(due(Misfire::Skip, 1_000, 1_550), Due::Now(1_500), "50 ms late is not missed");
         assert_eq!(due(Misfire::All(3), 1_000, 1_550), Due::Now(1_300));
         assert_eq!(due(Misfire::All(100), 1_000, 1_550), Due::Now(1_100));
-        let rare = Plan::Every(10_000);
+        let rare = TickPlan::Every(10_000);
         let skip = rules(Misfire::Skip, 0);
         assert_eq!(skip.due(&rare, 0, 11_000), Due::Now(10_000));
         assert_eq!(skip.due(&rare, 0, 11_001), Due::At(Some(20_000)));

@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    plan::Millis,
-    progress::check_time,
-    tick::{Outcome, Run, Tick, time_of},
+    tick::{Outcome, Run, Tick},
+    time::{Millis, check_time, time_of},
 };
 use crate::core::Fence;
 
@@ -34,12 +33,6 @@ pub(super) enum Written {
     Known(Outcome),
     /// One that a later version has written.
     Later(Value),
-}
-
-impl From<Outcome> for Written {
-    fn from(outcome: Outcome) -> Self {
-        Self::Known(outcome)
-    }
 }
 
 impl Entry {

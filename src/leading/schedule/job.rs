@@ -1,12 +1,29 @@
-//! The work of a schedule, and one run of it.
+//! A schedule with its work, and one run of it.
 
 use std::{error::Error, panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use tokio::time::{Instant, timeout};
 
-use super::tick::{Outcome, Tick};
-use crate::{core::one_line, lease::Lease, runtime::supervisor::message_of};
+use super::{
+    plan::TickPlan,
+    state::Rules,
+    tick::{Outcome, Tick},
+};
+use crate::{
+    core::{ResourceName, one_line},
+    lease::Lease,
+    runtime::supervisor::message_of,
+};
+
+/// A schedule, as its runner knows it.
+pub(super) struct TickJob {
+    pub(super) name: ResourceName,
+    pub(super) plan: TickPlan,
+    pub(super) rules: Rules,
+    pub(super) at_most: Option<Duration>,
+    pub(super) work: TickWork,
+}
 
 /// What the work of a schedule may return: nothing, or a `Result` whose error says why a run failed.
 pub trait RunResult {
@@ -28,9 +45,9 @@ impl<E: Into<Box<dyn Error>>> RunResult for Result<(), E> {
 }
 
 /// The work, which returns the text of its error.
-pub(super) type Work = Rc<dyn Fn(Tick) -> LocalBoxFuture<'static, Option<String>>>;
+pub(super) type TickWork = Rc<dyn Fn(Tick) -> LocalBoxFuture<'static, Option<String>>>;
 
-pub(super) fn boxed<W, R>(work: W) -> Work
+pub(super) fn boxed<W, R>(work: W) -> TickWork
 where
     W: AsyncFn(Tick) -> R + 'static,
     R: RunResult,
@@ -43,19 +60,20 @@ where
 }
 
 /// The end of a run.
-pub(super) struct Ended {
+pub(super) struct EndedRun {
     pub(super) number: u64,
     pub(super) took: Duration,
     pub(super) outcome: Outcome,
 }
 
-/// Runs the work of a tick, while the lease is valid and no longer than `at_most`.
-pub(super) async fn run(work: Work, tick: Tick, lease: Arc<Lease>, at_most: Option<Duration>) -> Ended {
+/// Runs the work of a tick, while the lease is valid and no longer than it may.
+pub(super) async fn run(job: Rc<TickJob>, tick: Tick, lease: Arc<Lease>) -> EndedRun {
     let began = Instant::now();
     // Called inside, so that a panic before the first await is caught too. So is one in what the work drops when it is
     // stopped.
     let run = AssertUnwindSafe(async {
-        match timeout(at_most.unwrap_or(Duration::MAX), lease.run(async { work(tick).await })).await {
+        match timeout(job.at_most.unwrap_or(Duration::MAX), lease.run(async { (job.work)(tick).await })).await
+        {
             Err(_) => Outcome::TimedOut,
             Ok(Err(_)) => Outcome::Stopped,
             Ok(Ok(Some(error))) => Outcome::failed(&error),
@@ -64,5 +82,5 @@ pub(super) async fn run(work: Work, tick: Tick, lease: Arc<Lease>, at_most: Opti
     });
     let outcome =
         run.catch_unwind().await.unwrap_or_else(|panic| Outcome::panicked(&message_of(panic.as_ref())));
-    Ended { number: tick.number, took: began.elapsed(), outcome }
+    EndedRun { number: tick.number, took: began.elapsed(), outcome }
 }

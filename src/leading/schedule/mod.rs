@@ -39,8 +39,8 @@ mod scheduler;
 mod state;
 mod term;
 mod tick;
+mod time;
 mod trouble;
-mod when;
 
 pub use self::{
     builder::Schedule,

@@ -7,11 +7,11 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    plan::{LATEST, Millis, millis},
     progress::Floor,
-    state::{State, Wanted},
+    state::{ScheduleState, WantedTick},
     tick::Tick,
-    trouble::Trouble,
+    time::{LATEST, Millis, millis},
+    trouble::StoreTrouble,
 };
 use crate::{
     core::{Doubling, Fence, ResourceName, Token},
@@ -23,22 +23,25 @@ use crate::{
 
 /// The number of errors after which a change is given up.
 const TRIES: u32 = 8;
+/// The pauses between them.
+const AFTER_ERROR: Doubling = Doubling::new(Duration::from_millis(20), Duration::from_millis(500));
 
-/// The number of times that others may come before a change. The pauses between them grow to a second and are drawn, so that
-/// hundreds who change a schedule at the same time all come to their turn.
+/// The number of times that others may come before a change.
 const CONFLICTS: u32 = 24;
+/// The pauses between them. They are drawn, so that hundreds who change a schedule at the same time all come to their turn.
+const AFTER_CONFLICT: Doubling = Doubling::new(Duration::from_millis(10), Duration::from_secs(1));
 
 /// The state of a schedule as it was seen last, and the time of the store then.
 pub(super) struct Notebook {
     locks: Addr<LockManager>,
     name: ResourceName,
     revision: Option<Token>,
-    state: Option<State>,
+    state: Option<ScheduleState>,
     seen: Option<(Duration, Instant)>,
     floor: Floor,
     /// True if the store has an older state than this one.
     is_raised: bool,
-    claims: Trouble,
+    claims: StoreTrouble,
 }
 
 /// The way of a change whose outcome is unknown, if others have written since. It may have been made before that.
@@ -52,12 +55,12 @@ pub(super) enum Redone {
 
 impl Notebook {
     pub(super) const fn new(locks: Addr<LockManager>, name: ResourceName, floor: Floor) -> Self {
-        let claims = Trouble::NONE;
+        let claims = StoreTrouble::NONE;
         Self { locks, name, revision: None, state: None, seen: None, floor, is_raised: false, claims }
     }
 
     /// Returns the state, if it was seen and there is one.
-    pub(super) const fn state(&self) -> Option<&State> {
+    pub(super) const fn state(&self) -> Option<&ScheduleState> {
         self.state.as_ref()
     }
 
@@ -97,7 +100,7 @@ impl Notebook {
     pub(super) async fn change(
         &mut self,
         redone: Redone,
-        change: impl Fn(&mut State, Millis),
+        change: impl Fn(&mut ScheduleState, Millis),
     ) -> Result<(), StoreError> {
         if self.seen.is_none() {
             self.read().await?;
@@ -105,7 +108,7 @@ impl Notebook {
                 return Ok(());
             }
         }
-        let (mut after_error, mut after_conflict) = (pauses(), conflict_pauses());
+        let (mut after_error, mut after_conflict) = (AFTER_ERROR, AFTER_CONFLICT);
         let (mut errors, mut conflicts) = (0, 0);
         let (mut unknown, mut last) = (None, None);
         // `None`: the state is read first.
@@ -149,7 +152,7 @@ impl Notebook {
     /// The tick may be claimed, and must not run.
     pub(super) async fn claim(
         &mut self,
-        wanted: Wanted,
+        wanted: WantedTick,
         fence: Option<Fence>,
         history: usize,
         stop: &CancellationToken,
@@ -158,7 +161,7 @@ impl Notebook {
         let token = SystemRandom.token();
         let tick = state.claim(wanted, token, fence, history, self.now());
         let write = self.write(&state, token, wanted.not_before());
-        let mut pauses = pauses();
+        let mut pauses = AFTER_ERROR;
         while let Err(error) = self.send(Some(&write)).await {
             self.claims.tell(&self.name, "a tick is not claimed, or it is not known if it is", &error);
             let pause = sleep(pauses.next());
@@ -173,15 +176,15 @@ impl Notebook {
     }
 
     /// Returns the write of a change to the state as it was seen last.
-    fn changed(&self, change: impl Fn(&mut State, Millis)) -> RegisterWrite {
+    fn changed(&self, change: impl Fn(&mut ScheduleState, Millis)) -> RegisterWrite {
         let now = self.now();
-        let mut state = self.state.clone().unwrap_or_else(|| State::begun(now, SystemRandom.token()));
+        let mut state = self.state.clone().unwrap_or_else(|| ScheduleState::begun(now, SystemRandom.token()));
         change(&mut state, now);
         self.write(&state, SystemRandom.token(), 0)
     }
 
     /// Returns true if a change would change nothing in what the store has.
-    fn is_made(&self, change: impl Fn(&mut State, Millis)) -> bool {
+    fn is_made(&self, change: impl Fn(&mut ScheduleState, Millis)) -> bool {
         if self.is_raised {
             return false;
         }
@@ -190,7 +193,7 @@ impl Notebook {
         state.is_some() && state == self.state
     }
 
-    fn write(&self, state: &State, revision: Token, not_before: Millis) -> RegisterWrite {
+    fn write(&self, state: &ScheduleState, revision: Token, not_before: Millis) -> RegisterWrite {
         // It has no maps with other keys than texts, and no numbers that JSON has not.
         let value = serde_json::to_string(state).unwrap_or_default();
         let not_before = Duration::from_millis(not_before);
@@ -200,10 +203,8 @@ impl Notebook {
     async fn send(&mut self, write: Option<&RegisterWrite>) -> Result<(), StoreError> {
         let question = UseRegister { name: self.name.clone(), write: write.cloned() };
         let answer = self.locks.send(question).await;
-        let Register { now, revision, value, .. } = answer.unwrap_or_else(|error| {
-            let doing = "register: the lock manager gave no answer".to_owned();
-            Err(StoreError::ReplyLost { doing, source: Some(std::sync::Arc::new(error)) })
-        })?;
+        let Register { now, revision, value, .. } =
+            answer.map_err(|error| StoreError::unanswered("register", error))??;
         if millis(now) > LATEST {
             return Err(StoreError::reply_lost("register: the store's time of day is after the year 9999"));
         }
@@ -218,20 +219,12 @@ impl Notebook {
         StoreError::Conflict { reason: format!("others change the schedule {} all the time", self.name) }
     }
 
-    fn parsed(&self, value: &str) -> Result<State, StoreError> {
-        let state = serde_json::from_str::<State>(value).map_err(|error| error.to_string());
+    fn parsed(&self, value: &str) -> Result<ScheduleState, StoreError> {
+        let state = serde_json::from_str::<ScheduleState>(value).map_err(|error| error.to_string());
         let checked = state.and_then(|state| state.check().map(|()| state));
         checked.map_err(|reason| {
             let name = &self.name;
             StoreError::corrupt(format!("the state of the schedule {name} cannot be read: {reason}"))
         })
     }
-}
-
-const fn pauses() -> Doubling {
-    Doubling::new(Duration::from_millis(20), Duration::from_millis(500))
-}
-
-const fn conflict_pauses() -> Doubling {
-    Doubling::new(Duration::from_millis(10), Duration::from_secs(1))
 }

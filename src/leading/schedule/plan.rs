@@ -1,23 +1,18 @@
-//! The plan of a schedule: when its ticks are, in milliseconds since 1970 by the time of the store.
+//! The plan of a schedule: when its ticks are, by the time of the store.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 #[cfg(feature = "cron")]
 use super::cron::Cron;
+use super::time::{Millis, whole_millis};
+use crate::core::{InvalidValue, exact, in_range};
 
-/// A time in milliseconds since 1970, by the clock of the store.
-pub(super) type Millis = u64;
-
-/// The latest time that a schedule knows: the end of the year 9999. Nobody can show a later one.
-pub(super) const LATEST: Millis = 253_402_300_799_999;
-
-pub(super) fn millis(time: Duration) -> Millis {
-    u64::try_from(time.as_millis()).unwrap_or(Millis::MAX)
-}
+/// The number of characters of a plan that other processes are told.
+const LONGEST_WORDS: usize = 200;
 
 /// The plan of a schedule.
-#[derive(Debug)]
-pub(super) enum Plan {
+#[derive(Clone, Debug)]
+pub(super) enum TickPlan {
     /// Each multiple of this many milliseconds since 1970, more than zero.
     Every(Millis),
     /// The times that a cron expression names.
@@ -25,7 +20,23 @@ pub(super) enum Plan {
     Cron(Box<Cron>),
 }
 
-impl Plan {
+impl TickPlan {
+    /// Returns the plan of a tick at each multiple of this time.
+    pub(super) fn every(period: Duration) -> Result<Self, InvalidValue> {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        in_range("schedule.every", period, Duration::from_millis(10), 366 * DAY)?;
+        whole_millis("schedule.every", period).map(Self::Every)
+    }
+
+    /// Returns the plan of a cron expression in a zone.
+    #[cfg(feature = "cron")]
+    pub(super) fn cron(expression: &str, zone: &str) -> Result<Self, InvalidValue> {
+        use std::time::SystemTime;
+        // No tick depends on it: it says which years an expression must have one in.
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Cron::new(expression, zone, super::time::millis(now)).map(|cron| Self::Cron(Box::new(cron)))
+    }
+
     /// Returns the last tick at or before this time.
     pub(super) fn at_or_before(&self, time: Millis) -> Option<Millis> {
         match self {
@@ -46,6 +57,47 @@ impl Plan {
             Self::Every(period) => (time - time % period).checked_add(*period),
             #[cfg(feature = "cron")]
             Self::Cron(cron) => cron.after(time),
+        }
+    }
+
+    /// Returns the longest jitter that leaves ticks in their order.
+    pub(super) fn longest_jitter(&self) -> Duration {
+        match self {
+            Self::Every(period) => Duration::from_millis(period.saturating_sub(1)),
+            #[cfg(feature = "cron")]
+            Self::Cron(_) => Duration::from_secs(60 * 60),
+        }
+    }
+
+    /// Returns the plan as other processes are told it, cut if it is long.
+    pub(super) fn in_words(&self) -> String {
+        self.to_string().chars().take(LONGEST_WORDS).collect()
+    }
+}
+
+impl fmt::Display for TickPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Every(period) => write!(f, "every {}", exact(Duration::from_millis(*period))),
+            #[cfg(feature = "cron")]
+            Self::Cron(cron) => f.write_str(&cron.words),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_told_in_few_words() {
+        assert_eq!(TickPlan::Every(90_000).in_words(), "every 1m 30s");
+        #[cfg(feature = "cron")]
+        {
+            let cron = |expression: &str| TickPlan::cron(expression, "UTC").unwrap().in_words();
+            assert_eq!(cron(" 0 30  8 * * MON-FRI"), "0 30 8 * * MON-FRI UTC");
+            let long = format!("{}0 * * * * *", "0,".repeat(500));
+            assert_eq!(cron(&long).len(), LONGEST_WORDS);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::VecDeque, rc::Rc};
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::{LATEST, Millis};
+use super::time::{Millis, check_time};
 use crate::core::Token;
 
 /// The number of runs that were asked for and claimed whose tokens are kept.
@@ -16,7 +16,7 @@ const MOST_RUNS: u64 = 1 << 53;
 /// The progress of a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Progress {
+pub(super) struct ScheduleProgress {
     /// A random token of the time since the schedule was begun. Another one after its register was removed.
     begun: String,
     /// The last tick of the plan that was claimed; in the beginning, or after a pause, the time of that.
@@ -28,9 +28,9 @@ pub(super) struct Progress {
 }
 
 /// The latest progress that a runner has seen, in all its terms. A store that fails over may have forgotten some of it.
-pub(super) type Floor = Rc<RefCell<Progress>>;
+pub(super) type Floor = Rc<RefCell<ScheduleProgress>>;
 
-impl Progress {
+impl ScheduleProgress {
     /// Returns the progress of a schedule that begins at this time.
     pub(super) fn begun(now: Millis, token: Token) -> Self {
         Self { begun: token.to_hex(), last: now, ..Self::default() }
@@ -77,21 +77,14 @@ impl Progress {
     }
 }
 
-/// Checks a time that was read.
-pub(super) fn check_time(field: &str, time: Millis) -> Result<(), String> {
-    if time <= LATEST {
-        return Ok(());
-    }
-    Err(format!("{field} is {time}, after the year 9999"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::state::State;
+    use crate::leading::schedule::state::ScheduleState;
 
-    fn progress(number: u64, last: Millis, served: std::ops::Range<u64>) -> Progress {
-        let mut progress = Progress { last, number, ..Progress::begun(0, Token::from_bits(1)) };
+    fn progress(number: u64, last: Millis, served: std::ops::Range<u64>) -> ScheduleProgress {
+        let mut progress =
+            ScheduleProgress { last, number, ..ScheduleProgress::begun(0, Token::from_bits(1)) };
         served.for_each(|id| progress.serve(id.to_string()));
         progress
     }
@@ -111,7 +104,7 @@ mod tests {
     #[test]
     fn what_was_before_a_schedule_began_anew_counts_for_nothing() {
         let mut floor = progress(5, 300, 0..2);
-        let mut anew = Progress::begun(10, Token::from_bits(2));
+        let mut anew = ScheduleProgress::begun(10, Token::from_bits(2));
         anew.meet(&mut floor);
         assert_eq!((anew.last, anew.number, anew.has_served("1")), (10, 0, false));
         assert_eq!(floor, anew);
@@ -119,7 +112,7 @@ mod tests {
 
     #[test]
     fn times_after_the_year_9999_and_numbers_that_cannot_be_counted_on_are_told_apart_from_others() {
-        let check = |text: &str| serde_json::from_str::<State>(text).unwrap().check();
+        let check = |text: &str| serde_json::from_str::<ScheduleState>(text).unwrap().check();
         let (latest, later) = (253_402_300_799_999_u64, 253_402_300_800_000_u64);
         for (text, field) in [
             (r#"{"last":TIME}"#, "last"),

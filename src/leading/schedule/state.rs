@@ -7,19 +7,20 @@ use serde_json::{Map, Value};
 
 use super::{
     due::{Due, DueRules},
-    history::Entry,
-    plan::{Millis, Plan},
-    progress::{Progress, check_time},
+    history::{Entry, Written},
+    plan::TickPlan,
+    progress::ScheduleProgress,
     tick::{Outcome, Run, Tick},
+    time::{Millis, check_time, millis},
 };
 use crate::core::{Fence, Token};
 
 /// The state of a schedule. Times are in milliseconds since 1970, by the clock of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct State {
+pub(super) struct ScheduleState {
     #[serde(flatten)]
-    pub(super) progress: Progress,
+    pub(super) progress: ScheduleProgress,
     /// The token of the last claim.
     claim: String,
     /// The largest fence of a claim.
@@ -28,7 +29,7 @@ pub(super) struct State {
     started: Millis,
     pub(super) paused: bool,
     /// The run that was asked for.
-    asked: Option<Asked>,
+    asked: Option<AskedRun>,
     runs: VecDeque<Entry>,
     /// The fields of a later version, which are left as they are.
     #[serde(flatten)]
@@ -36,7 +37,7 @@ pub(super) struct State {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Asked {
+struct AskedRun {
     at: Millis,
     id: String,
     #[serde(flatten)]
@@ -58,7 +59,7 @@ pub(super) struct Rules {
 /// The next step of a runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    Claim(Wanted),
+    Claim(WantedTick),
     /// Nothing before this time. `None`: until something changes.
     Wait(Option<Millis>),
     /// A later runner has claimed a tick: this one is none any more.
@@ -67,12 +68,12 @@ pub(super) enum Step {
 
 /// A tick to be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct WantedTick {
     pub(super) scheduled_for: Millis,
     asked: bool,
 }
 
-impl Wanted {
+impl WantedTick {
     /// Returns the time of the store before which it is not claimed. A run that was asked for has none, since the store's
     /// clock may have gone back since.
     pub(super) const fn not_before(&self) -> Millis {
@@ -80,10 +81,10 @@ impl Wanted {
     }
 }
 
-impl State {
+impl ScheduleState {
     /// Returns the state of a schedule that nobody has seen before: the ticks up to now are not its own.
     pub(super) fn begun(now: Millis, token: Token) -> Self {
-        Self { progress: Progress::begun(now, token), ..Self::default() }
+        Self { progress: ScheduleProgress::begun(now, token), ..Self::default() }
     }
 
     /// Checks what was read, so that it can be shown and counted on.
@@ -99,7 +100,7 @@ impl State {
 
     /// Raises the progress to what this runner has seen before, and returns true if the store has forgotten some of that by a
     /// failover.
-    pub(super) fn meet(&mut self, floor: &mut Progress) -> bool {
+    pub(super) fn meet(&mut self, floor: &mut ScheduleProgress) -> bool {
         let before = self.progress.clone();
         self.progress.meet(floor);
         self.asked.take_if(|asked| self.progress.has_served(&asked.id));
@@ -108,14 +109,14 @@ impl State {
 
     /// Returns true if the last tick was far in the future: the clock of the store was ahead when it was claimed. Nothing of
     /// the plan runs until that time.
-    pub(super) fn is_ahead(&self, plan: &Plan, now: Millis) -> bool {
+    pub(super) fn is_ahead(&self, plan: &TickPlan, now: Millis) -> bool {
         plan.after(now).is_some_and(|next| self.progress.last > next)
     }
 
     /// Returns the next step of the runner that has this fence and so many runs going on.
     pub(super) fn step(
         &self,
-        plan: &Plan,
+        plan: &TickPlan,
         rules: &Rules,
         fence: Option<Fence>,
         running: usize,
@@ -137,7 +138,7 @@ impl State {
         match due {
             // A clock that went back does not stop a schedule for as long as it went back.
             Due::Now(_) if (self.started..rests_until).contains(&now) => Step::Wait(Some(rests_until)),
-            Due::Now(scheduled_for) => Step::Claim(Wanted { scheduled_for, asked }),
+            Due::Now(scheduled_for) => Step::Claim(WantedTick { scheduled_for, asked }),
             Due::At(time) => Step::Wait(time),
         }
     }
@@ -145,13 +146,13 @@ impl State {
     /// Claims a tick.
     pub(super) fn claim(
         &mut self,
-        wanted: Wanted,
+        wanted: WantedTick,
         token: Token,
         fence: Option<Fence>,
         history: usize,
         now: Millis,
     ) -> Tick {
-        let Wanted { scheduled_for, asked } = wanted;
+        let WantedTick { scheduled_for, asked } = wanted;
         if asked {
             self.asked.take().into_iter().for_each(|asked| self.progress.serve(asked.id));
         } else {
@@ -175,14 +176,9 @@ impl State {
 
     /// Writes down the end of a run, if the history still has it.
     pub(super) fn ended(&mut self, number: u64, took: Duration, outcome: &Outcome) {
-        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         for run in self.runs.iter_mut().filter(|run| run.number == number) {
-            run.ended = Some((took, outcome.clone().into()));
+            run.ended = Some((millis(took), Written::Known(outcome.clone())));
         }
-    }
-
-    pub(super) fn pause(&mut self) {
-        self.paused = true;
     }
 
     /// Goes on with the ticks after this time.
@@ -196,7 +192,7 @@ impl State {
     pub(super) fn ask(&mut self, id: Token, now: Millis) {
         let id = id.to_hex();
         if self.asked.is_none() && !self.progress.has_served(&id) {
-            self.asked = Some(Asked { at: now, id, later: Map::new() });
+            self.asked = Some(AskedRun { at: now, id, later: Map::new() });
         }
     }
 
@@ -214,12 +210,12 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{due::Misfire, tick::time_of};
+    use crate::leading::schedule::{due::Misfire, time::time_of};
 
-    const PLAN: Plan = Plan::Every(100);
+    const PLAN: TickPlan = TickPlan::Every(100);
 
-    fn begun(now: Millis) -> State {
-        State::begun(now, Token::from_bits(1))
+    fn begun(now: Millis) -> ScheduleState {
+        ScheduleState::begun(now, Token::from_bits(1))
     }
 
     fn rules() -> Rules {
@@ -227,12 +223,12 @@ mod tests {
         Rules { due, at_least: 0, at_once: 1, history: 2 }
     }
 
-    fn step(state: &State, rules: &Rules, running: usize, now: Millis) -> Step {
+    fn step(state: &ScheduleState, rules: &Rules, running: usize, now: Millis) -> Step {
         state.step(&PLAN, rules, Some(Fence::new(5)), running, now)
     }
 
     /// Claims what is due now.
-    fn claim(state: &mut State, now: Millis) -> Tick {
+    fn claim(state: &mut ScheduleState, now: Millis) -> Tick {
         let Step::Claim(wanted) = step(state, &rules(), 0, now) else { panic!("nothing is due") };
         state.claim(wanted, Token::from_bits(u128::from(now)), Some(Fence::new(5)), 2, now)
     }
@@ -266,13 +262,13 @@ mod tests {
         assert!(matches!(step(&state, &rules, 1, 200), Step::Claim(_)));
         rules.at_least = 250;
         assert_eq!(step(&state, &rules, 0, 349), Step::Wait(Some(350)));
-        assert!(matches!(step(&state, &rules, 0, 350), Step::Claim(Wanted { scheduled_for: 300, .. })));
+        assert!(matches!(step(&state, &rules, 0, 350), Step::Claim(WantedTick { scheduled_for: 300, .. })));
     }
 
     #[test]
     fn a_pause_has_no_ticks_and_they_are_not_made_up_for() {
         let mut state = begun(0);
-        state.pause();
+        state.paused = true;
         assert_eq!(step(&state, &rules(), 0, 450), Step::Wait(None));
         state.resume(550);
         assert_eq!(step(&state, &rules(), 0, 550), Step::Wait(Some(600)));
@@ -283,7 +279,7 @@ mod tests {
     #[test]
     fn a_run_that_was_asked_for_is_run_once_also_in_a_pause_and_takes_no_tick_away() {
         let mut state = begun(0);
-        state.pause();
+        state.paused = true;
         state.ask(Token::from_bits(1), 30);
         state.ask(Token::from_bits(2), 40);
         let tick = claim(&mut state, 50);
@@ -307,7 +303,7 @@ mod tests {
         let failed = Outcome::Failed(format!("{}…", "x".repeat(200)));
         assert_eq!(history[1].ended, Some((Duration::from_millis(7), failed)));
         let text = serde_json::to_string(&state).unwrap();
-        assert_eq!(serde_json::from_str::<State>(&text).unwrap(), state);
+        assert_eq!(serde_json::from_str::<ScheduleState>(&text).unwrap(), state);
     }
 
     #[test]
@@ -317,7 +313,7 @@ mod tests {
         state.ended(1, Duration::ZERO, &Outcome::failed("no paper"));
         let text = serde_json::to_string(&state).unwrap();
         let later = text.replace(r#"{"failed":"#, r#"{"postponed":"#).replacen('{', r#"{"new":{"er":1},"#, 1);
-        let mut state: State = serde_json::from_str(&later).unwrap();
+        let mut state: ScheduleState = serde_json::from_str(&later).unwrap();
         assert_eq!(state.history()[0].ended, Some((Duration::ZERO, Outcome::Unknown)));
         claim(&mut state, 200);
         let text = serde_json::to_string(&state).unwrap();

@@ -10,15 +10,15 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    job::{Ended, Work, run},
+    job::{EndedRun, TickJob, run},
     notebook::{Notebook, Redone},
-    plan::Plan,
-    state::{Rules, State, Step, Wanted},
+    state::{ScheduleState, Step, WantedTick},
     tick::{Outcome, Tick},
-    trouble::Trouble,
+    trouble::StoreTrouble,
 };
 use crate::{
-    core::{Fence, ResourceName, one_line},
+    core::{Fence, one_line},
+    leading::election::TermEnd,
     lease::Lease,
     store::StoreError,
 };
@@ -29,32 +29,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The time after a claim that others have come before.
 const CLAIM_AGAIN: Duration = Duration::from_millis(20);
 
-/// A schedule, as its runner knows it.
-pub(super) struct Job {
-    pub(super) name: ResourceName,
-    pub(super) plan: Plan,
-    /// The plan in words, as other processes are told it.
-    pub(super) words: String,
-    pub(super) rules: Rules,
-    pub(super) at_most: Option<Duration>,
-    pub(super) work: Work,
-}
-
-/// The reason for the end of a term.
-pub(super) enum End {
-    /// It was told to stop, or the lease is over.
-    Told,
-    /// A later runner was there already.
-    Overtaken,
-    /// The store can never serve a schedule.
-    Impossible,
-    /// It panicked.
-    Failed,
-}
-
 /// One term of a runner.
-pub(super) struct Term {
-    job: Rc<Job>,
+pub(super) struct RunnerTerm {
+    job: Rc<TickJob>,
     lease: Arc<Lease>,
     notebook: Notebook,
     /// Wakes a runner of this process that waits, because somebody has changed the state.
@@ -63,17 +40,17 @@ pub(super) struct Term {
     /// The start of the last run.
     began: Option<Instant>,
     /// The ends of runs that are not written down yet.
-    ended: VecDeque<Ended>,
-    looks: Trouble,
+    ended: VecDeque<EndedRun>,
+    looks: StoreTrouble,
     told_of_future: bool,
 }
 
 /// The runs that go on, each a task of its own.
-type Running = FuturesUnordered<LocalBoxFuture<'static, Ended>>;
+type Runs = FuturesUnordered<LocalBoxFuture<'static, EndedRun>>;
 
-impl Term {
+impl RunnerTerm {
     pub(super) const fn new(
-        job: Rc<Job>,
+        job: Rc<TickJob>,
         lease: Arc<Lease>,
         notebook: Notebook,
         changed: Arc<Notify>,
@@ -87,18 +64,18 @@ impl Term {
             stop,
             began: None,
             ended: VecDeque::new(),
-            looks: Trouble::NONE,
+            looks: StoreTrouble::NONE,
             told_of_future: false,
         }
     }
 
     /// Runs ticks until the end of the term, and waits for the runs that go on then.
-    pub(super) async fn run(mut self) -> End {
-        let (mut running, lost) = (Running::new(), self.lease.lost());
+    pub(super) async fn run(mut self) -> TermEnd {
+        let (mut running, lost) = (Runs::new(), self.lease.lost());
         // Whatever it waits for: a claim that is not certain then is not run.
         let end = tokio::select! {
             biased;
-            _ = lost => End::Told,
+            _ = lost => TermEnd::Told,
             end = self.go_on(&mut running) => end,
         };
         self.write_down().await;
@@ -111,7 +88,7 @@ impl Term {
 
     /// Goes on until the stop, which is not waited for except that a claim on its way is answered: otherwise nobody would run
     /// its tick.
-    async fn go_on(&mut self, running: &mut Running) -> End {
+    async fn go_on(&mut self, running: &mut Runs) -> TermEnd {
         let stop = self.stop.clone();
         // The clock is read: the timer of the loss stops while the machine is suspended.
         while self.lease.is_valid() {
@@ -122,7 +99,7 @@ impl Term {
                         schedule = %self.job.name, fence = self.lease.fence().map(Fence::get),
                         "a runner with a larger fence has claimed a tick, so this one steps down"
                     );
-                    return End::Overtaken;
+                    return TermEnd::Unwell;
                 }
                 Ok(Step::Claim(wanted)) => match self.rest() {
                     Some(rest) => self.wait(rest, running).await,
@@ -131,7 +108,7 @@ impl Term {
                 Ok(Step::Wait(time)) => self.wait(self.pause(time), running).await,
                 Err(error @ StoreError::Unsupported { .. }) => {
                     tracing::error!(schedule = %self.job.name, error = one_line(&error), "a schedule cannot run");
-                    return End::Impossible;
+                    return TermEnd::Impossible;
                 }
                 Err(error) => {
                     self.looks.tell(&self.job.name, "a schedule cannot be read", &error);
@@ -139,7 +116,7 @@ impl Term {
                 }
             }
         }
-        End::Told
+        TermEnd::Told
     }
 
     /// Returns the next step. The state is read if that was not done for a while, unless a claim will show if it has changed.
@@ -156,7 +133,7 @@ impl Term {
     }
 
     fn step(&self, running: usize) -> Option<Step> {
-        let Job { plan, rules, .. } = &*self.job;
+        let TickJob { plan, rules, .. } = &*self.job;
         let (fence, now) = (self.lease.fence(), self.notebook.now());
         self.notebook.state().map(|state| state.step(plan, rules, fence, running, now))
     }
@@ -189,13 +166,13 @@ impl Term {
     }
 
     /// Claims a tick, and begins its run if it is certainly claimed.
-    async fn begin(&mut self, wanted: Wanted, running: &mut Running) {
+    async fn begin(&mut self, wanted: WantedTick, running: &mut Runs) {
         let Self { job, lease, notebook, stop, .. } = self;
         let history = job.rules.history;
         if planted!("a tick is claimed after its work") {
             let mut state = notebook.state().cloned().unwrap_or_default();
             let tick = state.claim(wanted, lease.token(), lease.fence(), history, 0);
-            run(job.work.clone(), tick, Arc::clone(lease), job.at_most).await;
+            run(Rc::clone(job), tick, Arc::clone(lease)).await;
         }
         let tick = match notebook.claim(wanted, lease.fence(), history, stop).await {
             Ok(Some(tick)) => tick,
@@ -213,7 +190,7 @@ impl Term {
     }
 
     /// Waits, and writes down a run that ends meanwhile. The stop ends it.
-    async fn wait(&mut self, pause: Duration, running: &mut Running) {
+    async fn wait(&mut self, pause: Duration, running: &mut Runs) {
         let stop = self.stop.clone();
         let waiting = async {
             tokio::select! {
@@ -237,8 +214,8 @@ impl Term {
     }
 
     /// Notes the end of a run.
-    fn note(&mut self, ended: Ended) {
-        let (name, Ended { number, took, outcome }) = (&self.job.name, &ended);
+    fn note(&mut self, ended: EndedRun) {
+        let (name, EndedRun { number, took, outcome }) = (&self.job.name, &ended);
         match outcome {
             Outcome::Done => tracing::debug!(schedule = %name, number, ?took, "a tick is done"),
             other => tracing::warn!(schedule = %name, number, ?took, outcome = ?other, "a tick is not done"),
@@ -251,8 +228,8 @@ impl Term {
     /// # Cancel safety
     /// What is not written is written by the next call.
     async fn write_down(&mut self) {
-        while let Some(Ended { number, took, outcome }) = self.ended.front() {
-            let end = |state: &mut State, _| state.ended(*number, *took, outcome);
+        while let Some(EndedRun { number, took, outcome }) = self.ended.front() {
+            let end = |state: &mut ScheduleState, _| state.ended(*number, *took, outcome);
             if let Err(error) = self.notebook.change(Redone::Harmless, end).await {
                 let (name, error) = (&self.job.name, one_line(&error));
                 tracing::warn!(schedule = %name, number, error, "the end of a tick is not in the history");
@@ -264,9 +241,9 @@ impl Term {
 
 /// Starts a run in a task of its own, so that it goes on while its term waits for the store. It ends with the lease, and
 /// with its term.
-fn started(job: &Job, tick: Tick, lease: Arc<Lease>) -> LocalBoxFuture<'static, Ended> {
-    let run = AbortOnDropHandle::new(actix_rt::spawn(run(job.work.clone(), tick, lease, job.at_most)));
-    let cancelled = Ended { number: tick.number, took: Duration::ZERO, outcome: Outcome::Stopped };
+fn started(job: &Rc<TickJob>, tick: Tick, lease: Arc<Lease>) -> LocalBoxFuture<'static, EndedRun> {
+    let run = AbortOnDropHandle::new(actix_rt::spawn(run(Rc::clone(job), tick, lease)));
+    let cancelled = EndedRun { number: tick.number, took: Duration::ZERO, outcome: Outcome::Stopped };
     // Nothing but the end of the arbiter cancels it: a panic of the work is an outcome.
     Box::pin(async move { run.await.unwrap_or(cancelled) })
 }

@@ -1,10 +1,9 @@
 //! A tick, as the work gets it, and the history of runs.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::Millis;
 use crate::core::Fence;
 
 /// A tick that this process has claimed, and nobody else runs.
@@ -18,7 +17,7 @@ pub struct Tick {
     /// The fence of the lease under which it runs, if the store issues one. It is larger for each later runner, and the same
     /// for all ticks of one.
     pub fence: Option<Fence>,
-    /// True if the plan does not have it: it was [asked for](super::Scheduler::run_now).
+    /// True if the plan does not have it: it was [asked for](super::Control::run_now).
     pub asked: bool,
 }
 
@@ -71,9 +70,4 @@ fn cut(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
-}
-
-/// Returns a time that was checked: no later than [`LATEST`](super::plan::LATEST).
-pub(super) fn time_of(millis: Millis) -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(millis)
 }

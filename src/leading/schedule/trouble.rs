@@ -6,9 +6,9 @@ use crate::{
 };
 
 /// A trouble with the store: the kind of its last error, until it is over.
-pub(super) struct Trouble(Option<&'static str>);
+pub(super) struct StoreTrouble(Option<&'static str>);
 
-impl Trouble {
+impl StoreTrouble {
     pub(super) const NONE: Self = Self(None);
 
     /// Logs an error, as a warning if it is of another kind than the last one.
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn what_lasts_is_news_once_and_again_when_it_was_over() {
-        let mut trouble = Trouble::NONE;
+        let mut trouble = StoreTrouble::NONE;
         let news = ["denied", "denied", "corrupt", "denied", "denied"].map(|kind| trouble.is_news(kind));
         assert_eq!(news, [true, false, true, true, false]);
         trouble.over();

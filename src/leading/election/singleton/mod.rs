@@ -4,24 +4,24 @@ pub(super) mod context;
 mod life;
 
 use std::{
-    fmt,
+    cell::RefCell,
     panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
     sync::Arc,
     time::Duration,
 };
 
-use actix::{
-    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture, WeakAddr, WrapFuture,
-};
-use tokio::{sync::oneshot, time::Instant};
+use actix::{Actor, Addr};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use self::{
     context::SingletonContext,
-    life::{End, live},
+    life::{LifeEnd, live},
 };
-use super::{Candidacy, Election, ElectionEvent, Unwell};
+use super::{Candidacy, Election, TermEnd, TermWork, elect};
 use crate::{
-    core::{Doubling, InvalidValue, ResourceName},
+    core::{Doubling, InvalidValue},
     lease::Lease,
     manager::LockManager,
     runtime::supervisor::message_of,
@@ -75,27 +75,8 @@ use crate::{
 /// # }
 /// ```
 pub struct Singleton<A> {
-    name: ResourceName,
-    /// Weak, so that none of the two keeps the other one alive.
-    election: WeakAddr<Election>,
-    max_crashes: u32,
-    /// The life of an actor that counts as a good one.
-    good_life: Duration,
-    factory: Box<dyn FnMut() -> A>,
-    term: Option<Term>,
-    crashes: u32,
-    pauses: Doubling,
-}
-
-/// The term in which the actor runs.
-struct Term {
-    number: u64,
-    lease: Arc<Lease>,
-    /// The way to stop the present life. `None` between two lives.
-    stop: Option<oneshot::Sender<()>>,
-    /// While the term ends: the election, which waits until the actor has stopped.
-    ending: Option<oneshot::Sender<()>>,
-    began: Instant,
+    factory: RefCell<Box<dyn FnMut() -> A>>,
+    crashes: RefCell<Crashes>,
 }
 
 impl<A> Singleton<A>
@@ -103,12 +84,13 @@ where
     A: Actor<Context = SingletonContext<A>>,
 {
     /// Stands for the lead, and runs the actor that `factory` makes while it leads. Returns the election, which takes
-    /// [`Resign`](super::Resign), [`Campaign`](super::Campaign), [`Leader`](super::Leader) and [`Unwell`]. Recipients that
-    /// the candidacy names are told beside the singleton.
+    /// [`Resign`](super::Resign), [`Campaign`](super::Campaign), [`Leader`](super::Leader) and [`Unwell`](super::Unwell).
+    /// Recipients that the candidacy names are told beside the singleton.
     ///
     /// # Errors
     /// As [`Election::start`]. A request that the lock manager refuses for good, a TTL below its limits for instance, is no
-    /// error here: it is logged, told to the recipients by [`ElectionEvent::NotStanding`], and not repeated.
+    /// error here: it is logged, told to the recipients by [`ElectionEvent::NotStanding`](super::ElectionEvent::NotStanding),
+    /// and not repeated.
     ///
     /// # Panics
     /// As [`Election::start`].
@@ -117,132 +99,76 @@ where
         candidacy: impl Into<Candidacy>,
         factory: impl FnMut() -> A + 'static,
     ) -> Result<Addr<Election>, InvalidValue> {
-        let mut candidacy = candidacy.into();
-        let (name, audience) = (candidacy.check()?, candidacy.tells.clone());
-        let (max_crashes, good_life) = (candidacy.max_crashes, candidacy.longest_pause());
-        let (crashes, pauses) = (0, candidacy.doubling());
-        let context = Context::new();
-        candidacy.tells.insert(0, context.address().recipient());
-        let election = Election::launch(locks, candidacy, audience)?;
-        let factory = Box::new(factory);
-        context.run(Self {
-            name,
-            election: election.downgrade(),
-            max_crashes,
-            good_life,
-            factory,
-            term: None,
-            crashes,
-            pauses,
-        });
-        Ok(election)
-    }
-
-    /// Begins a life of the actor in the present term.
-    fn begin(&mut self, ctx: &mut Context<Self>) {
-        let Some(term) = &mut self.term else { return };
-        let (stop, stopped) = oneshot::channel();
-        (term.stop, term.began) = (Some(stop), Instant::now());
-        let number = term.number;
-        match catch_unwind(AssertUnwindSafe(&mut self.factory)) {
-            Ok(actor) => {
-                let life = live(Arc::clone(&term.lease), actor, stopped).into_actor(self);
-                ctx.spawn(life.map(move |end, this, ctx| this.ended(number, &end, ctx)));
-            }
-            Err(panic) => self.ended(number, &End::Panicked(message_of(panic.as_ref())), ctx),
-        }
-    }
-
-    /// Stops the present life in this term, if there is one, and begins no other in it. Returns its end.
-    fn stop(&mut self, number: u64) -> Option<oneshot::Receiver<()>> {
-        let mut term = self.term.take_if(|term| term.number == number)?;
-        term.stop.take()?.send(()).ok()?;
-        let (ending, ended) = oneshot::channel();
-        self.term = Some(Term { ending: Some(ending), ..term });
-        Some(ended)
-    }
-
-    fn ended(&mut self, number: u64, end: &End, ctx: &mut Context<Self>) {
-        let Some(term) = self.term.as_mut().filter(|term| term.number == number) else { return };
-        term.stop = None;
-        if let End::Over = end {
-            self.term = None;
-        } else if let Some(ending) = term.ending.take() {
-            if let End::Panicked(panic) = end {
-                tracing::error!(resource = %self.name, panic, "the actor of a singleton panicked while it stopped");
-            }
-            // Nobody waits for it any more when the time to finish is over.
-            let _ = ending.send(());
-            self.term = None;
-        } else {
-            self.crashed(end, ctx);
-        }
-    }
-
-    /// Starts the actor again after a pause, or leaves it to another instance.
-    fn crashed(&mut self, end: &End, ctx: &mut Context<Self>) {
-        let Some(term) = &self.term else { return };
-        if term.began.elapsed() > self.good_life {
-            self.crashes = 0;
-            self.pauses.reset();
-        }
-        self.crashes += 1;
-        let (resource, crashes) = (&self.name, self.crashes);
-        if crashes >= self.max_crashes {
-            tracing::error!(%resource, ?end, crashes, "the actor of a singleton crashed too often; stepping down");
-            self.crashes = 0;
-            self.pauses.reset();
-            // Without an election the term has ended.
-            return self.election.upgrade().into_iter().for_each(|election| election.do_send(Unwell));
-        }
-        let (number, pause) = (term.number, self.pauses.next());
-        tracing::error!(%resource, ?end, ?pause, "the actor of a singleton crashed; starting it again");
-        ctx.run_later(pause, move |this, ctx| {
-            if this.term.as_ref().is_some_and(|term| term.number == number && term.stop.is_none()) {
-                this.begin(ctx);
-            }
-        });
+        let candidacy = candidacy.into();
+        let crashes = Crashes::new(&candidacy).into();
+        elect(locks, candidacy, Self { factory: RefCell::new(Box::new(factory)), crashes })
     }
 }
 
-impl<A> Actor for Singleton<A>
+impl<A> TermWork for Singleton<A>
 where
     A: Actor<Context = SingletonContext<A>>,
 {
-    type Context = Context<Self>;
-}
-
-impl<A> Handler<ElectionEvent> for Singleton<A>
-where
-    A: Actor<Context = SingletonContext<A>>,
-{
-    type Result = ResponseFuture<()>;
-
-    /// The answer to the end of a term comes when the actor has ended.
-    fn handle(&mut self, event: ElectionEvent, ctx: &mut Context<Self>) -> Self::Result {
-        match event {
-            ElectionEvent::Elected { term: number, lease, .. } => {
-                self.term = Some(Term { number, lease, stop: None, ending: None, began: Instant::now() });
-                self.begin(ctx);
-            }
-            ElectionEvent::Demoted { term, .. } => {
-                if let Some(ended) = self.stop(term) {
-                    // Without an answer the actor has ended too, with this one.
-                    return Box::pin(async { ended.await.unwrap_or_default() });
+    /// Runs one life of the actor after the other.
+    async fn term(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
+        let resource = lease.resource();
+        loop {
+            let began = Instant::now();
+            let end = match catch_unwind(AssertUnwindSafe(|| self.factory.borrow_mut()())) {
+                Ok(actor) => live(&lease, actor, &stop).await,
+                Err(panic) => LifeEnd::Panicked(message_of(panic.as_ref())),
+            };
+            match &end {
+                LifeEnd::Over => return TermEnd::Told,
+                LifeEnd::Panicked(panic) if stop.is_cancelled() => {
+                    tracing::error!(%resource, panic, "the actor of a singleton panicked while it stopped");
+                    return TermEnd::Told;
                 }
+                LifeEnd::Stopped if stop.is_cancelled() => return TermEnd::Told,
+                LifeEnd::Stopped | LifeEnd::Panicked(_) => {}
             }
-            ElectionEvent::LeaderChanged { .. } | ElectionEvent::NotStanding { .. } => {}
+            let Some(pause) = self.crashes.borrow_mut().count(began.elapsed()) else {
+                tracing::error!(%resource, ?end, "the actor of a singleton crashed too often; stepping down");
+                return TermEnd::Unwell;
+            };
+            tracing::error!(%resource, ?end, ?pause, "the actor of a singleton crashed; starting it again");
+            if stop.run_until_cancelled(sleep(pause)).await.is_none() {
+                return TermEnd::Told;
+            }
         }
-        Box::pin(async {})
     }
 }
 
-impl<A> fmt::Debug for Singleton<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Singleton")
-            .field("name", &self.name)
-            .field("runs", &self.term.as_ref().is_some_and(|term| term.stop.is_some()))
-            .field("crashes", &self.crashes)
-            .finish_non_exhaustive()
+/// The crashes of an actor, in all terms of its process.
+struct Crashes {
+    in_a_row: u32,
+    most: u32,
+    /// The life of an actor that counts as a good one.
+    good_life: Duration,
+    pauses: Doubling,
+}
+
+impl Crashes {
+    const fn new(candidacy: &Candidacy) -> Self {
+        let (most, good_life) = (candidacy.max_crashes, candidacy.longest_pause());
+        Self { in_a_row: 0, most, good_life, pauses: candidacy.doubling() }
+    }
+
+    /// Counts a crash after a life of this length. Returns the pause before the next life; `None` after too many.
+    fn count(&mut self, lived: Duration) -> Option<Duration> {
+        if lived > self.good_life {
+            self.begin_again();
+        }
+        self.in_a_row += 1;
+        if self.in_a_row < self.most {
+            return Some(self.pauses.next());
+        }
+        self.begin_again();
+        None
+    }
+
+    const fn begin_again(&mut self) {
+        self.in_a_row = 0;
+        self.pauses.reset();
     }
 }

@@ -90,7 +90,9 @@ pub(super) fn missing(error: RedisError) -> StoreError {
 
 fn words(error: &RedisError) -> String {
     match (error.kind(), error.code(), error.detail()) {
-        (ErrorKind::Server(_) | ErrorKind::Extension, Some(code), Some(detail)) => format!("{code} {detail}"),
+        (ErrorKind::Server(_) | ErrorKind::Extension, Some(code), Some(detail)) => {
+            format!("{code} {detail}")
+        }
         (ErrorKind::Parse, ..) => "the answer makes no sense".to_owned(),
         _ => error.to_string(),
     }

@@ -1,0 +1,36 @@
+//! Times in milliseconds since 1970, by the clock of the store.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::core::{InvalidValue, exact};
+
+/// A time in milliseconds since 1970, by the clock of the store.
+pub(super) type Millis = u64;
+
+/// The latest time that a schedule knows: the end of the year 9999. Nobody can show a later one.
+pub(super) const LATEST: Millis = 253_402_300_799_999;
+
+pub(super) fn millis(time: Duration) -> Millis {
+    u64::try_from(time.as_millis()).unwrap_or(Millis::MAX)
+}
+
+/// Returns a time in milliseconds, of which it has to be made.
+pub(super) fn whole_millis(field: &str, time: Duration) -> Result<Millis, InvalidValue> {
+    if !time.subsec_nanos().is_multiple_of(1_000_000) {
+        return Err(InvalidValue::new(field, exact(time), "whole milliseconds"));
+    }
+    u64::try_from(time.as_millis()).map_err(|_| InvalidValue::new(field, exact(time), "less time"))
+}
+
+/// Checks a time that was read.
+pub(super) fn check_time(field: &str, time: Millis) -> Result<(), String> {
+    if time <= LATEST {
+        return Ok(());
+    }
+    Err(format!("{field} is {time}, after the year 9999"))
+}
+
+/// Returns a time that was checked: no later than [`LATEST`].
+pub(super) fn time_of(millis: Millis) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(millis)
+}
