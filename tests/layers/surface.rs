@@ -16,7 +16,7 @@ pub(crate) type Surface = BTreeMap<String, Vec<String>>;
 pub(crate) fn surface(package: &str, features: &[&str]) -> Surface {
     let mut surface = Surface::new();
     let package = Package { sources: root().join(package).join("src"), features };
-    package.add_room(&mut surface, "", &file(&package.sources.join("lib.rs")));
+    package.add_room(&mut surface, "", "", &file(&package.sources.join("lib.rs")));
     surface
 }
 
@@ -34,6 +34,10 @@ fn file(path: &Path) -> Vec<Item> {
     syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap().items
 }
 
+fn below(place: &str, name: &str) -> String {
+    [place, name].join("/").trim_start_matches('/').to_owned()
+}
+
 /// The sources of a package, and the features that it is compiled with.
 struct Package<'a> {
     sources: PathBuf,
@@ -41,26 +45,23 @@ struct Package<'a> {
 }
 
 impl Package<'_> {
-    /// A room is a folder, or a file of its own.
-    fn is_room(&self, name: &str) -> bool {
-        self.sources.join(name).join("mod.rs").exists() || self.sources.join(format!("{name}.rs")).exists()
+    /// Reads a module, which is a folder, or a file of its own.
+    fn module_at(&self, path: &str) -> Option<Vec<Item>> {
+        let files = [self.sources.join(path).join("mod.rs"), self.sources.join(format!("{path}.rs"))];
+        files.iter().find(|path| path.exists()).map(|path| file(path))
     }
 
-    fn file_of(&self, room: &str) -> Vec<Item> {
-        let folder = self.sources.join(room).join("mod.rs");
-        file(&if folder.exists() { folder } else { self.sources.join(format!("{room}.rs")) })
-    }
-
-    fn add_room(&self, surface: &mut Surface, room: &str, items: &[Item]) {
+    /// Adds the types of a room, whose module is at this path.
+    fn add_room(&self, surface: &mut Surface, room: &str, path: &str, items: &[Item]) {
         let is_shown = |visibility, attributes| is_shown(visibility, attributes, self.features);
         for item in items {
             let defined = match item {
                 Item::Mod(module) if is_shown(&module.vis, &module.attrs) => {
-                    let name = [room, &module.ident.to_string()].join("/");
-                    let name = name.trim_start_matches('/');
+                    let name = module.ident.to_string();
+                    let (room, path) = (below(room, &name), below(path, &name));
                     match &module.content {
-                        Some((_, items)) => self.add_room(surface, name, items),
-                        None => self.add_room(surface, name, &self.file_of(name)),
+                        Some((_, items)) => self.add_room(surface, &room, &path, items),
+                        None => self.add_room(surface, &room, &path, &self.module_at(&path).unwrap()),
                     }
                     continue;
                 }
@@ -96,11 +97,13 @@ impl Package<'_> {
                 let name = name.ident.to_string();
                 // Constants are in capitals, functions in small letters.
                 let is_type = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
-                let inner = format!("{}/{name}", before.replace("::", "/"));
                 if is_type {
                     surface.entry(room.to_owned()).or_default().push(format!("{before}::{name}"));
-                } else if self.is_room(&inner) {
-                    self.add_room(surface, &name, &self.file_of(&inner));
+                }
+                // A room inside of another one, which users find here.
+                let path = below(&before.replace("::", "/"), &name);
+                if let Some(items) = self.module_at(&path) {
+                    self.add_room(surface, &below(room, &name), &path, &items);
                 }
             }
             UseTree::Rename(_) | UseTree::Glob(_) => panic!("{room}: name what is public, one by one"),
