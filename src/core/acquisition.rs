@@ -23,8 +23,7 @@ mod waiting;
 use std::time::Duration;
 
 pub(crate) use self::events::{Answer, End, Event, Executed, Release, Situation, Steps, Terms, Told};
-use self::release::Repeats;
-use crate::core::Moment;
+use crate::core::{Doubling, Moment};
 
 /// An acquisition.
 #[derive(Clone, Debug)]
@@ -56,6 +55,20 @@ enum Stage {
     Releasing(Repeats),
     /// A timer runs until the next release.
     Repeating(Repeats),
+}
+
+/// A release, and what is known about its repetition.
+///
+/// An acquisition with an unknown outcome may be executed *after* a release: a server that was stopped works off what is
+/// left in its sockets. An answer is therefore final only if the acquisition was certainly executed before. Even a
+/// confirmed release is not final: of two attempts with the same token, the other may still be in flight. The pauses
+/// double, so that a TTL of a day costs two dozen releases. A ghost lives for about as long as it was late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Repeats {
+    opening: Moment,
+    /// The moment at which the store has ended everything in any case.
+    end: Moment,
+    pauses: Doubling,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,6 @@
 //! **Invariant:** nothing in this folder knows an actor. A store decides who holds what. It does not wait, does not renew
 //! by itself, and does not remember callers.
 
-mod all;
 pub(crate) mod durability;
 pub(crate) mod error;
 pub(crate) mod inspection;
@@ -24,17 +23,6 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 
-pub use self::{
-    all::{ALL_AT_MOST, AcquiredAll, join_replies},
-    inspection::{Names, TOLD_AT_MOST, Walk},
-    node::QuorumNode,
-    notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
-    notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
-    register::{REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite},
-    reply::{Replies, Reply},
-    server_load::ServerLoad,
-    types::{Acquired, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal, Released, Renewed},
-};
 pub(crate) use self::{
     durability::Durability,
     error::{Certainty, NodeFailure, StoreError},
@@ -44,6 +32,19 @@ pub(crate) use self::{
     notices::{LONGEST_REASON, is_reason},
     quorum::{QuorumOptions, QuorumStore},
     redis::RedisStore,
+};
+pub use self::{
+    inspection::{Names, TOLD_AT_MOST, Walk},
+    node::QuorumNode,
+    notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
+    notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
+    register::{REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite},
+    reply::{Replies, Reply, join_replies},
+    server_load::ServerLoad,
+    types::{
+        ALL_AT_MOST, Acquired, AcquiredAll, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal,
+        Released, Renewed,
+    },
 };
 #[cfg(doc)]
 use crate::core::Mode;
@@ -157,17 +158,17 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Acquires a resource if it is free: [`acquire_each`](Self::acquire_each) for one.
     fn acquire<'a>(&'a self, asked: &Acquisition) -> Reply<'a, Acquired> {
         let asked = [Arc::new(asked.clone())];
-        async move { all::only("acquire", self.acquire_each(&asked).await) }.boxed()
+        async move { only("acquire", self.acquire_each(&asked).await) }.boxed()
     }
 
     /// Extends a hold: [`renew_each`](Self::renew_each) for one.
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        async move { all::only("renew", self.renew_each(&[(hold, ttl)]).await) }.boxed()
+        async move { only("renew", self.renew_each(&[(hold, ttl)]).await) }.boxed()
     }
 
     /// Releases a hold: [`release_each`](Self::release_each) for one.
     fn release<'a>(&'a self, hold: &'a Hold, cooldown: Duration) -> Reply<'a, Released> {
-        async move { all::only("release", self.release_each(&[(hold, cooldown)]).await) }.boxed()
+        async move { only("release", self.release_each(&[(hold, cooldown)]).await) }.boxed()
     }
 
     /// Returns true if this token holds at this moment.
@@ -204,7 +205,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// A store that cannot do both at one moment does one after the other, and does not let `to` overtake.
     fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
         let _ = overtake;
-        all::release_then_acquire(self, from, to).boxed()
+        release_then_acquire(self, from, to).boxed()
     }
 
     /// Takes all of these at one moment, or none of them. Each is a try: its [`ticket`](Acquisition::ticket) is ignored. At
@@ -216,7 +217,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// A store that cannot do it at one moment acquires one after the other. If one cannot be granted, it releases all,
     /// including holds that a token had before.
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
-        all::one_after_the_other(self, asked).boxed()
+        one_after_the_other(self, asked).boxed()
     }
 
     /// Reads the register of this name, which has nothing to do with the locks of the same name. If `write` is given, the
@@ -265,4 +266,65 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn durability(&self) -> Durability {
         Durability::OneCopy
     }
+}
+
+/// Returns the answer of a batch of one.
+fn only<T>(verb: &str, mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
+    answers.pop().unwrap_or_else(|| {
+        let doing = format!("{verb}: the store gave no answer to one question");
+        Err(StoreError::reply_lost(doing))
+    })
+}
+
+/// Implements [`Store::hand_off`] for stores that cannot do both at one moment.
+async fn release_then_acquire<S: Store + ?Sized>(
+    store: &S,
+    from: &Hold,
+    to: &Acquisition,
+) -> Result<HandedOff, StoreError> {
+    let released = store.release(from, Duration::ZERO).await?;
+    let acquired = store.acquire(to).await;
+    let others_wait = !matches!(acquired, Ok(Acquired::Granted(_)));
+    Ok(HandedOff { released, acquired, others_wait })
+}
+
+/// Implements [`Store::acquire_all`] for stores that cannot do it at one moment.
+async fn one_after_the_other<S: Store + ?Sized>(
+    store: &S,
+    asked: &[Arc<Acquisition>],
+) -> Result<AcquiredAll, StoreError> {
+    let mut grants = Vec::with_capacity(asked.len());
+    for (which, one) in asked.iter().enumerate() {
+        let kept_out = match store.acquire(&one.as_try()).await {
+            Ok(Acquired::Granted(grant)) => {
+                grants.push(grant);
+                continue;
+            }
+            Ok(Acquired::Refused(refusal)) => Ok(AcquiredAll::Refused { which, refusal }),
+            Ok(other) => {
+                let doing = format!("acquire: a try was answered {other:?}");
+                Err(StoreError::reply_lost(doing))
+            }
+            Err(error) if error.certainty() == Certainty::NotExecuted => {
+                Ok(AcquiredAll::Failed { which, error })
+            }
+            Err(error) => Err(error),
+        };
+        release_all(store, &asked[..which]).await?;
+        return kept_out;
+    }
+    Ok(AcquiredAll::Granted(grants))
+}
+
+async fn release_all<S: Store + ?Sized>(store: &S, granted: &[Arc<Acquisition>]) -> Result<(), StoreError> {
+    let releases: Vec<_> = granted.iter().map(|granted| (&granted.hold, Duration::ZERO)).collect();
+    let failed = |error| StoreError::ReplyLost {
+        doing: "acquire_all: one was not granted, and another could not be released".to_owned(),
+        source: Some(Arc::new(error)),
+    };
+    store
+        .release_each(&releases)
+        .await
+        .into_iter()
+        .try_for_each(|released| released.map(drop).map_err(failed))
 }

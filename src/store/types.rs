@@ -60,6 +60,11 @@ impl Acquisition {
     pub(crate) fn is_simple(&self) -> bool {
         self.mode == Mode::Exclusive && self.hold.owner.is_none()
     }
+
+    /// Returns the same acquisition as a try.
+    pub(crate) fn as_try(&self) -> Self {
+        Self { ticket: None, ..self.clone() }
+    }
 }
 
 /// The certain answers to [`Store::acquire_each`].
@@ -149,4 +154,28 @@ pub struct HandedOff {
     pub acquired: Result<Acquired, StoreError>,
     /// True if anybody else now waits for the resource, as far as the store can tell.
     pub others_wait: bool,
+}
+
+/// The largest number of resources that one [`Store::acquire_all`] takes.
+pub const ALL_AT_MOST: usize = 64;
+
+/// The certain answers to [`Store::acquire_all`].
+#[derive(Clone, Debug)]
+pub enum AcquiredAll {
+    /// All of them hold. Carries the grants, in the order of the requests.
+    Granted(Vec<Grant>),
+    /// Nothing was granted, because somebody is in the way of one of them.
+    Refused {
+        /// The index of the refused request.
+        which: usize,
+        /// The holder that is in its way.
+        refusal: Refusal,
+    },
+    /// Nothing was granted, because one of them failed and was certainly not executed.
+    Failed {
+        /// The index of the failed request.
+        which: usize,
+        /// The error of that request.
+        error: StoreError,
+    },
 }

@@ -2,25 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Acquisition, Event, Release, Stage, Steps, Terms};
+use super::{Acquisition, Event, Release, Repeats, Stage, Steps, Terms};
 use crate::core::{Backoff, Doubling, Moment, Pauses};
 
 /// The pause before the first repetition of a release.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-
-/// A release, and what is known about its repetition.
-///
-/// An acquisition with an unknown outcome may be executed *after* a release: a server that was stopped works off what is
-/// left in its sockets. An answer is therefore final only if the acquisition was certainly executed before. Even a
-/// confirmed release is not final: of two attempts with the same token, the other may still be in flight. The pauses
-/// double, so that a TTL of a day costs two dozen releases. A ghost lives for about as long as it was late.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Repeats {
-    opening: Moment,
-    /// The moment at which the store has ended everything in any case.
-    end: Moment,
-    pauses: Doubling,
-}
 
 impl Acquisition {
     /// Creates an acquisition that did not wait here: the store holds something for it, or may do so until the end of an

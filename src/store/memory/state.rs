@@ -7,7 +7,6 @@ use crate::{
     store::{
         Acquired, AcquiredAll, Acquisition, Hold, Incarnation, Listing, Names, Recovered, Report, StoreError,
         Walk,
-        all::as_try,
         memory::{
             faults::Faults,
             inboxes::Inboxes,
@@ -114,7 +113,7 @@ impl MemoryState {
         for (which, asked) in asked.iter().enumerate() {
             let hold = &asked.hold;
             let (held_before, answer) = self.with(&hold.resource, now, |resource, turn| {
-                (resource.is_held(hold, now), resource.acquire(&as_try(asked), turn))
+                (resource.is_held(hold, now), resource.acquire(&asked.as_try(), turn))
             });
             let kept_out = match answer {
                 Ok(Acquired::Granted(grant)) => {

@@ -8,7 +8,6 @@ use crate::{
     core::{Doubling, Fence, Moment, Token, TurnEvent},
     store::{
         Hold, Released, StoreError,
-        all::as_try,
         quorum::{ballot::Ballot, books::Remaining, releases::PendingRelease, shared::Quorum},
     },
 };
@@ -187,7 +186,7 @@ async fn repair(quorum: Arc<Quorum>, node: usize, hold: Hold, ttl: Duration) {
     let Some(granted) = granted else {
         return;
     };
-    let (ballots, _) = quorum.ballots(node, &[Arc::new(as_try(&granted.asked))], Fence::new(0)).await;
+    let (ballots, _) = quorum.ballots(node, &[Arc::new(granted.asked.as_try())], Fence::new(0)).await;
     if !ballots.iter().all(Ballot::may_hold) {
         return;
     }

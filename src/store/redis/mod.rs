@@ -3,6 +3,7 @@
 //! The top of `wire/lua/holders.lua` describes how a resource is kept, and that of `wire/lua/queue.lua` its queue.
 
 mod calls;
+mod confirmed;
 mod listing;
 pub(crate) mod net;
 pub(crate) mod probe;

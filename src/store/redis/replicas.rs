@@ -1,27 +1,20 @@
-//! Grants and renewals, which count only when replicas have confirmed them, if that was asked for.
+//! The connections of calls that replicas have to confirm.
 //!
-//! A call with one `WAIT` behind it goes out on a connection that nobody else uses. `WAIT` asks about the writes of its own connection, and holds up all that comes after it there. So the connections of
-//! this module are not those of the other verbs, and each carries one call at a time.
+//! A call with one `WAIT` behind it goes out on a connection that nobody else uses. `WAIT` asks about the writes of its
+//! own connection, and holds up all that comes after it there. So the connections of this module are not those of the
+//! other verbs, and each carries one call at a time.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, time::timeout};
 
-use crate::{
-    core::{Fence, Recovered},
-    store::{
-        Acquired, AcquiredFrom, Acquisition, Durability, Hold, Renewed, Store, StoreError,
-        redis::{
-            RedisStore,
-            calls::{self, CallAnswers, CallOrder, send_each},
-            net::{
-                call::{Call, CallAnswer, Shortfall},
-                options::RedisOptions,
-                topology::Topology,
-            },
-            wire::decode,
-        },
+use crate::store::{
+    Durability, StoreError,
+    redis::net::{
+        call::{Call, CallAnswer},
+        options::RedisOptions,
+        topology::Topology,
     },
 };
 
@@ -80,96 +73,4 @@ impl Replicas {
         }
         sent
     }
-}
-
-impl RedisStore {
-    /// Acquires each. With a `first`, which is for one server and the full layout, the fences are at least that.
-    pub(super) async fn acquire_in_calls(
-        &self,
-        asked: &[Arc<Acquisition>],
-        first: Option<Fence>,
-    ) -> AcquiredFrom {
-        // With replicas each call takes a connection of its own, so one of several in flight could overtake another.
-        let order = if self.counting.are_asked() { CallOrder::OneByOne } else { CallOrder::Together };
-        let told = Mutex::new(Vec::new());
-        let answers = send_each(
-            asked,
-            |asked| self.slot(&asked.hold),
-            order,
-            |open, ahead| {
-                let (told, first) = (&told, first.map(|first| Fence::new(first.get().saturating_add(ahead))));
-                async move {
-                    let (mut clock, mut recovered) = (None, None);
-                    let answers = async {
-                        let call = self.encoder.acquire(&open, first);
-                        let CallAnswer { mut value, shortfall, .. } = self.counting.send(call).await?;
-                        if first.is_some() {
-                            let told;
-                            (value, told, recovered) = decode::with_clock(value)?;
-                            clock = Some(told);
-                        }
-                        let answers = calls::answers(value, &open, |asked, answer| {
-                            decode::acquired(answer, asked.mode)
-                        })?;
-                        Ok(self.without_unconfirmed(&open, answers, shortfall).await)
-                    };
-                    let answers = answers.await;
-                    told.lock().push((clock, recovered));
-                    answers
-                }
-            },
-        )
-        .await;
-        let told = told.into_inner();
-        let clock = told.iter().filter_map(|(clock, _)| *clock).max();
-        AcquiredFrom { answers, clock, recovered: common(told.into_iter().map(|(_, recovered)| recovered)) }
-    }
-
-    /// Returns the answers to the requests of one call. Grants that replicas did not confirm are released.
-    async fn without_unconfirmed(
-        &self,
-        asked: &[&Arc<Acquisition>],
-        mut answers: CallAnswers<Acquired>,
-        shortfall: Option<Shortfall>,
-    ) -> CallAnswers<Acquired> {
-        let Some(shortfall) = shortfall else { return answers };
-        let holds = asked.iter().map(|asked| &asked.hold);
-        let granted =
-            holds.zip(&mut answers).filter(|(_, answer)| matches!(answer, Some(Ok(Acquired::Granted(_)))));
-        let (holds, granted): (Vec<_>, Vec<_>) = granted.unzip();
-        let undone = self.release_unconfirmed(holds).await;
-        for (answer, undone) in granted.into_iter().zip(undone) {
-            *answer = Some(Err(shortfall.error(undone)));
-        }
-        answers
-    }
-
-    /// Releases grants that replicas did not confirm. Returns true for each whose release is certain.
-    pub(super) async fn release_unconfirmed(&self, holds: Vec<&Hold>) -> Vec<bool> {
-        let releases: Vec<_> = holds.into_iter().map(|hold| (hold, Duration::ZERO)).collect();
-        self.release_each(&releases).await.into_iter().map(|released| released.is_ok()).collect()
-    }
-
-    pub(super) async fn renew_in_call(
-        &self,
-        renewals: Vec<&(&Hold, Duration)>,
-    ) -> Result<CallAnswers<Renewed>, StoreError> {
-        // On a connection of its own: nothing that waits for an answer is ahead of it.
-        let sent = match self.renewals.send(self.encoder.renew(&renewals)).await {
-            // The server may have no room for one more connection.
-            Err(StoreError::Unavailable { .. }) => self.counting.send(self.encoder.renew(&renewals)).await,
-            sent => sent,
-        };
-        let CallAnswer { value, shortfall, .. } = sent?;
-        calls::answers(value, &renewals, |_, answer| match (decode::renewed(answer)?, &shortfall) {
-            (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
-            (renewed, _) => Ok(renewed),
-        })
-    }
-}
-
-/// Returns what several calls were told alike of the server's recovery: what is not true of all of them is true of none.
-fn common(told: impl IntoIterator<Item = Option<Recovered>>) -> Option<Recovered> {
-    let mut told = told.into_iter();
-    told.next().flatten().filter(|first| told.all(|other| other.as_ref() == Some(first)))
 }

@@ -11,7 +11,7 @@ use crate::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
         Inbox, Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register,
         RegisterWrite, Released, Renewed, Replies, Reply, Report, ServerLoad, Store, StoreError, ToHolders,
-        Walk, all,
+        Walk, one_after_the_other,
         redis::{
             RedisStore,
             calls::{self, CallOrder, send_each},
@@ -24,6 +24,7 @@ use crate::{
             },
             wire::{decode, inspected, keys, plain},
         },
+        release_then_acquire,
     },
 };
 
@@ -54,7 +55,7 @@ impl Store for RedisStore {
         if self.encoder.is_plain() {
             // Not at one moment: otherwise clients of other libraries, which can only ask again and again, would never
             // get it.
-            return all::release_then_acquire(self, from, to).boxed();
+            return release_then_acquire(self, from, to).boxed();
         }
         async move {
             let call = self.encoder.hand_off(from, to, overtake);
@@ -75,7 +76,7 @@ impl Store for RedisStore {
         let mut slots = asked.iter().map(|asked| self.slot(&asked.hold));
         let in_one_slot = slots.next().is_some_and(|first| slots.all(|slot| slot == first));
         if self.encoder.is_plain() || !in_one_slot {
-            return all::one_after_the_other(self, asked).boxed();
+            return one_after_the_other(self, asked).boxed();
         }
         async move {
             let CallAnswer { value, repeated, shortfall } =

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use actix_web::HttpResponse;
 use utoipa::{
     Modify, OpenApi,
     openapi::{
@@ -11,6 +12,7 @@ use utoipa::{
     },
 };
 
+use super::handlers;
 use crate::failure::Problem;
 
 const ABOUT: &str = "Paths are relative to where the console is mounted. Durations are numbers of seconds, and those that end in \
@@ -23,9 +25,9 @@ const ABOUT: &str = "Paths are relative to where the console is mounted. Duratio
     servers((url = ".")),
     security((), ("token" = [])),
     paths(
-        super::resources, super::one, super::managers, super::elections, super::schedules, super::tuning,
-        super::diagnosis, super::examine, super::revoke, super::force_release, super::schedule,
-        crate::events::events, super::openapi
+        handlers::resources, handlers::one, handlers::managers, handlers::elections, handlers::schedules, handlers::tuning,
+        handlers::diagnosis, handlers::examine, handlers::revoke, handlers::force_release, handlers::schedule,
+        crate::events::events, openapi
     ),
     components(schemas(Problem)),
     modifiers(&House)
@@ -39,6 +41,12 @@ pub(super) fn text() -> &'static str {
         Api::openapi().to_json().unwrap_or_default()
     });
     &TEXT
+}
+
+/// This description.
+#[utoipa::path(get, path = "/openapi.json", responses((status = 200, body = Object, description = "OpenAPI 3.1.")))]
+pub(super) async fn openapi() -> HttpResponse {
+    HttpResponse::Ok().content_type("application/json").body(text())
 }
 
 /// The properties that all routes and all bodies have.

@@ -9,29 +9,7 @@ use leasehold::{
     store::{Acquisition, Inbox, Notification, Notifications, Released},
 };
 
-use super::scene::Scene;
-
-/// A notification of an inbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Heard {
-    HandedOver(Token),
-    Next(Token),
-    GoOn(Token),
-}
-
-impl Heard {
-    pub(super) fn handed_over(to: &Acquisition) -> Self {
-        Self::HandedOver(to.hold.token)
-    }
-
-    pub(super) fn next(is: &Acquisition) -> Self {
-        Self::Next(is.hold.token)
-    }
-
-    pub(super) fn go_on(who: &Acquisition) -> Self {
-        Self::GoOn(who.hold.token)
-    }
-}
+use super::{heard::Heard, scene::Scene};
 
 impl Scene {
     /// Listens to the inbox of all who wait here, as long as the fact is under test: they are taken for alive.

@@ -49,6 +49,7 @@ mod ears;
 pub mod facts;
 mod groups;
 mod groups_of_some;
+mod heard;
 mod scene;
 mod stamp;
 

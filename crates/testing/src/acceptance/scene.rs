@@ -17,7 +17,7 @@ use leasehold::{
     },
 };
 
-use super::{World, ears::Heard, unique};
+use super::{World, heard::Heard, unique};
 
 /// A world of any kind. With it each fact is compiled once, and not once for each world.
 pub(super) trait AnyWorld {

@@ -1,11 +1,9 @@
-//! The entry of one lease in a history.
+//! The entry of one lease in a history, and its form between processes.
 
 use std::time::Duration;
 
-use leasehold::{Fence, LossReason, Mode, Owner, ResourceName, env::Moment};
+use leasehold::{Fence, InvalidValue, LossReason, Mode, Owner, ResourceName, env::Moment};
 use serde::{Deserialize, Serialize};
-
-use super::wire::Wire;
 
 /// One lease, as its holder saw it.
 ///
@@ -43,5 +41,92 @@ impl Held {
     /// over.
     pub fn ended(&self) -> Moment {
         self.stopped.min(self.valid_until)
+    }
+}
+
+/// An entry on its way from one process to another, in plain values. Moments are counted from the origin of their clock.
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    resource: String,
+    mode: Share,
+    owner: Option<String>,
+    reentered: bool,
+    fence: Option<u64>,
+    ttl: Duration,
+    asked: Duration,
+    granted: Duration,
+    valid_until: Duration,
+    stopped: Duration,
+    lost: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Share {
+    Exclusive,
+    Shared,
+    Permits(u32, u32),
+}
+
+const REASONS: [LossReason; 9] = [
+    LossReason::NotHeld,
+    LossReason::Expired,
+    LossReason::MaxRenewals,
+    LossReason::MaxHold,
+    LossReason::HeartbeatMissed,
+    LossReason::RenewerDied,
+    LossReason::ShutDown,
+    LossReason::Released,
+    LossReason::Forced,
+];
+
+impl From<Held> for Wire {
+    fn from(held: Held) -> Self {
+        let since = |moment| Moment::since_origin(Duration::ZERO).elapsed(moment);
+        Self {
+            resource: held.resource.encoded(),
+            mode: match held.mode {
+                Mode::Exclusive => Share::Exclusive,
+                Mode::Shared => Share::Shared,
+                Mode::Permits { count, of } => Share::Permits(count.get(), of.get()),
+                mode => panic!("a history knows no {mode:?}"),
+            },
+            owner: held.owner.map(|owner| owner.encoded()),
+            reentered: held.reentered,
+            fence: held.fence.map(Fence::get),
+            ttl: held.ttl,
+            asked: since(held.asked),
+            granted: since(held.granted),
+            valid_until: since(held.valid_until),
+            stopped: since(held.stopped),
+            lost: held.lost.map(|reason| reason.as_str().to_owned()),
+        }
+    }
+}
+
+impl TryFrom<Wire> for Held {
+    type Error = InvalidValue;
+
+    fn try_from(wire: Wire) -> Result<Self, InvalidValue> {
+        let reason = |lost: String| {
+            let known = REASONS.into_iter().find(|reason| reason.as_str() == lost);
+            known.ok_or_else(|| InvalidValue::new("lost", lost, "the name of a reason"))
+        };
+        Ok(Self {
+            resource: ResourceName::decode(&wire.resource)?,
+            mode: match wire.mode {
+                Share::Exclusive => Mode::Exclusive,
+                Share::Shared => Mode::Shared,
+                Share::Permits(count, of) => Mode::permits(count, of)?,
+            },
+            owner: wire.owner.map(|owner| Owner::decode(&owner)).transpose()?,
+            reentered: wire.reentered,
+            fence: wire.fence.map(Fence::new),
+            ttl: wire.ttl,
+            asked: Moment::since_origin(wire.asked),
+            granted: Moment::since_origin(wire.granted),
+            valid_until: Moment::since_origin(wire.valid_until),
+            stopped: Moment::since_origin(wire.stopped),
+            lost: wire.lost.map(reason).transpose()?,
+        })
     }
 }

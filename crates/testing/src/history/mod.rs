@@ -33,7 +33,6 @@ mod check;
 mod held;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 use std::{
     cell::Cell,

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 pub const SLOTS: u16 = 16_384;
 
 /// Returns the slot of a hash tag: its CRC-16 (XMODEM), modulo the number of slots.
-pub(in crate::store::redis) fn of_tag(tag: &[u8]) -> u16 {
+pub(crate) fn of_tag(tag: &[u8]) -> u16 {
     tag.iter().fold(0, |crc: u16, &byte| (crc << 8) ^ TABLE[usize::from((crc >> 8) ^ u16::from(byte))])
         % SLOTS
 }
