@@ -23,10 +23,10 @@ use crate::{
 };
 
 /// An answer in JSON, or a problem document.
-type Answer<T> = Result<Told<T>, Failure>;
+pub(super) type Answer<T> = Result<Told<T>, Failure>;
 
 /// A value as JSON, in which what a terminal obeys is escaped: it may be read with `curl`.
-struct Told<T>(T);
+pub(super) struct Told<T>(T);
 
 impl<T: Serialize> Responder for Told<T> {
     type Body = BoxBody;
@@ -43,19 +43,19 @@ impl<T: Serialize> Responder for Told<T> {
 
 /// The elections that are known.
 #[derive(Serialize, ToSchema)]
-struct Elections {
+pub(super) struct Elections {
     elections: Vec<ElectionView>,
 }
 
 /// The findings of an examination.
 #[derive(Serialize, ToSchema)]
-struct Diagnosis {
+pub(super) struct Diagnosis {
     diagnosis: Option<DiagnosisView>,
 }
 
 /// The outcome of a change, in words.
 #[derive(Serialize, ToSchema)]
-struct Outcome {
+pub(super) struct Outcome {
     outcome: String,
 }
 

@@ -34,7 +34,8 @@ use leasehold::{
 };
 
 use super::{
-    ears::{Heard, next, next_of_waiters, subscribed, unheard},
+    ears::{next, next_of_waiters, subscribed, unheard},
+    heard::Heard,
     scene::{Scene, TICKET_TTL, TTL, WINDOW, assert_about, elsewhere, owned, secs, tokens},
     unique,
 };
