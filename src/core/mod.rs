@@ -24,7 +24,7 @@ mod turns;
 mod validity;
 
 pub(crate) use self::{
-    acquisition::{Acquisition, Answer, End, Event, Executed, Release, Situation, Steps, Terms, Told},
+    acquisition::{Acquisition, Answer, End, Event, Executed, ReleaseStep, Situation, Steps, Terms, Told},
     backoff::LONGEST_PAUSE,
     cohort::{Cohort, Lack},
     demand::Demand,

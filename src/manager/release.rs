@@ -113,7 +113,7 @@ impl LockManager {
     }
 
     /// Sends a release, or hands the resource off to the next of its cohort.
-    pub(crate) fn send_release(&mut self, record: RecordKey, release: core::Release, now: Moment) {
+    pub(crate) fn send_release(&mut self, record: RecordKey, release: core::ReleaseStep, now: Moment) {
         self.records.remove_timer(record);
         let found = self.records.with(record, |it| {
             let weight = it.weight_of_release();

@@ -160,7 +160,7 @@ pub(crate) enum Executed {
 
 /// A release to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Release {
+pub(crate) struct ReleaseStep {
     /// The moment at which the resource opens.
     pub(crate) opening: Moment,
     /// True if the resource may be handed off to the next of the cohort by the same call.
@@ -183,7 +183,7 @@ pub(crate) struct Steps {
     /// It leaves its cohort.
     pub(crate) leave: bool,
     /// A release is sent. There is no timer until its answer.
-    pub(crate) release: Option<Release>,
+    pub(crate) release: Option<ReleaseStep>,
     /// It is over: the record is removed.
     pub(crate) remove: bool,
 }

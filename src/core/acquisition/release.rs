@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Acquisition, Event, Release, Repeats, Stage, Steps, Terms};
+use super::{Acquisition, Event, ReleaseStep, Repeats, Stage, Steps, Terms};
 use crate::core::{Backoff, Doubling, Moment, Pauses};
 
 /// The pause before the first repetition of a release.
@@ -55,7 +55,7 @@ impl Acquisition {
         self.stage = Stage::Releasing(Repeats { opening, end, pauses });
         let unknown = self.perhaps_until(now).is_some() && !planted!("a hand-off beside an unknown attempt");
         let hand_off = hand_off && !unknown;
-        Steps { release: Some(Release { opening, hand_off }), ..Steps::default() }
+        Steps { release: Some(ReleaseStep { opening, hand_off }), ..Steps::default() }
     }
 
     pub(super) fn on_release(&mut self, mut repeats: Repeats, event: Event, now: Moment) -> Steps {
@@ -74,7 +74,7 @@ impl Acquisition {
             }
             (Event::Due, Stage::Repeating(_)) => {
                 self.stage = Stage::Releasing(repeats);
-                let release = Release { opening: repeats.opening, hand_off: false };
+                let release = ReleaseStep { opening: repeats.opening, hand_off: false };
                 Steps { release: Some(release), ..Steps::default() }
             }
             _ => Steps::default(),

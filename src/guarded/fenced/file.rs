@@ -40,7 +40,7 @@ struct Places {
     lock: PathBuf,
 }
 
-type Result<T> = std::result::Result<T, FencedWriteError<io::Error>>;
+type FileResult<T> = Result<T, FencedWriteError<io::Error>>;
 
 impl FencedFile {
     /// Names the file. Nothing is opened. Its directory has to exist when it is written.
@@ -58,7 +58,7 @@ impl FencedFile {
     /// # Errors
     /// [`FencedWriteError::Stale`]: a larger fence is known. [`FencedWriteError::Failed`]: the files could not be read or
     /// written, or `NAME.fence` has no number.
-    pub fn enter(&self, fence: Fence) -> Result<()> {
+    pub fn enter(&self, fence: Fence) -> FileResult<()> {
         self.guarded(fence, |_| Ok(()))
     }
 
@@ -66,7 +66,7 @@ impl FencedFile {
     ///
     /// # Errors
     /// As for [`enter`](Self::enter). After [`FencedWriteError::Failed`] the file is as it was, or written.
-    pub fn write(&self, fence: Fence, content: impl AsRef<[u8]>) -> Result<()> {
+    pub fn write(&self, fence: Fence, content: impl AsRef<[u8]>) -> FileResult<()> {
         self.guarded(fence, |file| replace(file, content.as_ref()))
     }
 
@@ -80,7 +80,7 @@ impl FencedFile {
     }
 
     /// Compares with the largest fence and acts on the file, while nobody else can.
-    fn guarded(&self, fence: Fence, act: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+    fn guarded(&self, fence: Fence, act: impl FnOnce(&Path) -> io::Result<()>) -> FileResult<()> {
         let known = || {
             let places = Places::of(&self.file)?;
             let lock = File::options().write(true).create(true).truncate(false).open(&places.lock)?;

@@ -5,7 +5,7 @@ use ::redis::{RedisError, Script, ScriptInvocation, ToSingleRedisArg, aio::Conne
 use super::{FencedWriteError, StaleFenceError};
 use crate::{core::Fence, store::redis::net::cluster::slot};
 
-type Result = std::result::Result<(), FencedWriteError<RedisError>>;
+type KeyResult = Result<(), FencedWriteError<RedisError>>;
 
 /// Enters with a fence: from now on every smaller one is refused. Enter before you read what you are going to [`set`], or an
 /// overtaken holder can write between the two.
@@ -15,7 +15,7 @@ type Result = std::result::Result<(), FencedWriteError<RedisError>>;
 ///
 /// # Cancel safety
 /// As for [`set`].
-pub async fn enter(connection: &mut impl ConnectionLike, key: &str, fence: Fence) -> Result {
+pub async fn enter(connection: &mut impl ConnectionLike, key: &str, fence: Fence) -> KeyResult {
     let script = Script::new(include_str!("redis/enter.lua"));
     invoke(script.key(fence_key(key)).arg(fence.get()), connection, fence).await
 }
@@ -54,14 +54,18 @@ pub async fn set(
     key: &str,
     value: impl ToSingleRedisArg,
     fence: Fence,
-) -> Result {
+) -> KeyResult {
     let script = Script::new(concat!(include_str!("redis/enter.lua"), include_str!("redis/set.lua")));
     let mut call = script.prepare_invoke();
     call.key(fence_key(key)).key(key).arg(fence.get()).arg(value);
     invoke(&call, connection, fence).await
 }
 
-async fn invoke(call: &ScriptInvocation<'_>, connection: &mut impl ConnectionLike, fence: Fence) -> Result {
+async fn invoke(
+    call: &ScriptInvocation<'_>,
+    connection: &mut impl ConnectionLike,
+    fence: Fence,
+) -> KeyResult {
     match call.invoke_async::<Option<u64>>(connection).await {
         Ok(None) => Ok(()),
         Ok(Some(known)) => Err(StaleFenceError::new(fence, Some(Fence::new(known))).into()),

@@ -1,12 +1,12 @@
 //! The kinds of spans, as `tracing` knows them: one that no subscriber wants is never made.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use tracing::{Span, dispatcher, field::Empty, info_span};
 
+use super::Subject;
 #[cfg(feature = "opentelemetry")]
 use super::trace;
-use super::{Metadata, Subject};
 use crate::core::Fence;
 
 /// True if this build makes spans.
@@ -92,7 +92,7 @@ impl AcquireSpan {
     }
 
     /// Links it to the trace of a holder, once. Returns true if it was not linked to it before.
-    pub(crate) fn waits_behind(&mut self, holder: &Metadata) -> bool {
+    pub(crate) fn waits_behind(&mut self, holder: &BTreeMap<String, String>) -> bool {
         let theirs = holder.get(super::TRACEPARENT).filter(|_| self.is_traced());
         let Some(theirs) = theirs.filter(|theirs| self.linked.as_ref() != Some(theirs)) else { return false };
         #[cfg(feature = "opentelemetry")]

@@ -7,16 +7,11 @@ mod kinds;
 #[cfg(feature = "opentelemetry")]
 mod trace;
 
-use std::collections::BTreeMap;
-
 pub(crate) use self::kinds::{AcquireSpan, CallerSpan, LeaseSpan};
 use crate::core::{Mode, ResourceName, TokenPrefix};
 
 /// The key of a holder's metadata that has its trace, as in the recommendation "Trace Context" of the W3C.
 pub(crate) const TRACEPARENT: &str = "traceparent";
-
-/// The metadata of a holder.
-type Metadata = BTreeMap<String, String>;
 
 /// The subject of a span.
 #[derive(Clone, Copy)]

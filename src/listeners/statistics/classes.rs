@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    event::Event,
-    tally::{Summary, Tally},
+    event::CountedEvent,
+    tally::{RunningSummary, Summary},
 };
 use crate::core::InvalidValue;
 
@@ -41,7 +41,7 @@ impl Class {
 #[derive(Default)]
 pub(super) struct Classes {
     places: BTreeMap<Arc<str>, Class>,
-    tallies: Vec<(Arc<str>, Tally)>,
+    tallies: Vec<(Arc<str>, RunningSummary)>,
 }
 
 impl Classes {
@@ -55,7 +55,7 @@ impl Classes {
         }
         let name: Arc<str> = name.into();
         let class = Class(self.tallies.len() as u8);
-        self.tallies.push((Arc::clone(&name), Tally::default()));
+        self.tallies.push((Arc::clone(&name), RunningSummary::default()));
         self.places.insert(name, class);
         class
     }
@@ -64,7 +64,7 @@ impl Classes {
         self.tallies.get(class.place()).map(|(name, _)| name)
     }
 
-    pub(super) fn note(&mut self, class: Class, event: &Event) {
+    pub(super) fn note(&mut self, class: Class, event: &CountedEvent) {
         if let Some((_, tally)) = self.tallies.get_mut(class.place()) {
             tally.note(event);
         }
@@ -84,7 +84,7 @@ mod tests {
         let mut classes = Classes::default();
         for number in 0..1_000 {
             let class = classes.named(&number.to_string());
-            classes.note(class, &Event::Requested);
+            classes.note(class, &CountedEvent::Requested);
         }
         let summaries = classes.summaries();
         assert_eq!(summaries.len(), CLASSES);

@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{classes::Class, event::Event, tally::Summary};
+use super::{classes::Class, event::CountedEvent, tally::Summary};
 
 /// A listener to all events of a manager, such as the metrics.
 pub(super) trait Ear: Send {
     /// Hears an event, which is of a request or a lease of this class.
-    fn hear(&mut self, class: Option<(Class, &Arc<str>)>, event: &Event);
+    fn hear(&mut self, class: Option<(Class, &Arc<str>)>, event: &CountedEvent);
 
     /// Hears of the time that the store took for a call, and whether it answered well.
     fn store_answered(&mut self, verb: &'static str, well: bool, took: Duration);

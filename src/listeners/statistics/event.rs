@@ -29,7 +29,7 @@ impl RequestEnd {
 
 /// An event that is counted, in each place that counts it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
+pub(super) enum CountedEvent {
     Requested,
     Attempted,
     Ended(RequestEnd),

@@ -12,7 +12,7 @@ use metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram};
 use super::{
     classes::{Class, NONE},
     ear::Ear,
-    event::{Event, RequestEnd},
+    event::{CountedEvent, RequestEnd},
     tally::Summary,
 };
 
@@ -34,18 +34,18 @@ const RESTARTS: &str = "leasehold_restarts_total";
 const STORE: &str = "leasehold_store_seconds";
 
 /// The kind of a metric.
-enum Kind {
+enum MetricKind {
     Counter,
     Gauge,
     Histogram,
 }
 
-use Kind as K;
+use MetricKind as K;
 use Unit::{Count, Seconds};
 
 /// All metrics, with their units and descriptions.
 #[rustfmt::skip]
-const ALL: [(Kind, &str, Unit, &str); 16] = [
+const ALL: [(MetricKind, &str, Unit, &str); 16] = [
     (K::Counter, REQUESTS, Count, "Requests for a lease that ended, by class and outcome: granted, refused, timed_out, cancelled, or the kind of error"),
     (K::Gauge, PENDING, Count, "Requests for a lease that have no answer yet: the queue, by class"),
     (K::Counter, ATTEMPTS, Count, "Attempts that were sent to the store for requests"),
@@ -96,9 +96,9 @@ impl Meters {
     pub(super) fn new() -> Self {
         for (kind, name, unit, text) in ALL {
             match kind {
-                Kind::Counter => metrics::describe_counter!(name, unit, text),
-                Kind::Gauge => metrics::describe_gauge!(name, unit, text),
-                Kind::Histogram => metrics::describe_histogram!(name, unit, text),
+                MetricKind::Counter => metrics::describe_counter!(name, unit, text),
+                MetricKind::Gauge => metrics::describe_gauge!(name, unit, text),
+                MetricKind::Histogram => metrics::describe_histogram!(name, unit, text),
             }
         }
         let meters = Self {
@@ -163,7 +163,7 @@ impl OfClass {
 }
 
 impl Ear for Meters {
-    fn hear(&mut self, class: Option<(Class, &Arc<str>)>, event: &Event) {
+    fn hear(&mut self, class: Option<(Class, &Arc<str>)>, event: &CountedEvent) {
         guarded(|| self.tell(class, event));
     }
 
@@ -181,7 +181,7 @@ impl Ear for Meters {
 }
 
 impl Meters {
-    fn tell(&mut self, class: Option<(Class, &Arc<str>)>, event: &Event) {
+    fn tell(&mut self, class: Option<(Class, &Arc<str>)>, event: &CountedEvent) {
         let of_class = match class {
             None => &self.unclassed,
             Some((class, name)) => {
@@ -190,10 +190,10 @@ impl Meters {
             }
         };
         match *event {
-            Event::Requested => of_class.pending.increment(1.0),
-            Event::Attempted => self.attempts.increment(1),
-            Event::Ended(end) => of_class.ended(end),
-            Event::Renewed { near_miss, lag, left } => {
+            CountedEvent::Requested => of_class.pending.increment(1.0),
+            CountedEvent::Attempted => self.attempts.increment(1),
+            CountedEvent::Ended(end) => of_class.ended(end),
+            CountedEvent::Renewed { near_miss, lag, left } => {
                 self.confirmed.increment(1);
                 if let Some(lag) = lag {
                     self.lag.record(lag);
@@ -203,25 +203,25 @@ impl Meters {
                     counter!(NEAR_MISSES).increment(1);
                 }
             }
-            Event::Missed => self.missed.increment(1),
-            Event::Releasing { held_for } => {
+            CountedEvent::Missed => self.missed.increment(1),
+            CountedEvent::Releasing { held_for } => {
                 of_class.held.decrement(1.0);
                 of_class.hold.record(held_for);
                 self.unconfirmed.increment(1.0);
             }
-            Event::Released => self.unconfirmed.decrement(1.0),
-            Event::Lost { reason, held_for } => {
+            CountedEvent::Released => self.unconfirmed.decrement(1.0),
+            CountedEvent::Lost { reason, held_for } => {
                 of_class.held.decrement(1.0);
                 of_class.hold.record(held_for);
                 of_class.lost(reason.as_str());
             }
-            Event::FoundLost(reason) => {
+            CountedEvent::FoundLost(reason) => {
                 self.unconfirmed.decrement(1.0);
                 of_class.lost(reason.as_str());
             }
-            Event::RenewerRestarted => counter!(RESTARTS, "actor" => "renewer").increment(1),
-            Event::ManagerRestarted => counter!(RESTARTS, "actor" => "manager").increment(1),
-            Event::Reclaimed => counter!(RECLAIMS).increment(1),
+            CountedEvent::RenewerRestarted => counter!(RESTARTS, "actor" => "renewer").increment(1),
+            CountedEvent::ManagerRestarted => counter!(RESTARTS, "actor" => "manager").increment(1),
+            CountedEvent::Reclaimed => counter!(RECLAIMS).increment(1),
         }
     }
 }

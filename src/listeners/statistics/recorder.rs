@@ -11,7 +11,7 @@ use super::{
     buckets::Buckets,
     classes::{Class, Classes},
     ear::Ear,
-    event::{Event, RequestEnd},
+    event::{CountedEvent, RequestEnd},
     micros,
     windows::Windows,
 };
@@ -32,7 +32,7 @@ struct Counts {
 
 impl Counts {
     /// Counts an event in each place. The class is that of the request, if it has one.
-    fn note(&mut self, class: Option<Class>, event: Event) {
+    fn note(&mut self, class: Option<Class>, event: CountedEvent) {
         self.count(&event);
         self.windows.note(&event);
         if let Some(class) = class {
@@ -44,41 +44,41 @@ impl Counts {
         }
     }
 
-    fn count(&mut self, event: &Event) {
+    fn count(&mut self, event: &CountedEvent) {
         let stats = &mut self.stats;
         match *event {
-            Event::Requested => {
+            CountedEvent::Requested => {
                 stats.requests += 1;
                 stats.pending += 1;
             }
-            Event::Attempted => stats.attempts += 1,
-            Event::Ended(end) => self.count_end(end),
-            Event::Renewed { near_miss, .. } => {
+            CountedEvent::Attempted => stats.attempts += 1,
+            CountedEvent::Ended(end) => self.count_end(end),
+            CountedEvent::Renewed { near_miss, .. } => {
                 stats.renewals += 1;
                 stats.near_misses += u64::from(near_miss);
             }
-            Event::Missed => stats.missed_renewals += 1,
-            Event::Releasing { held_for } => {
+            CountedEvent::Missed => stats.missed_renewals += 1,
+            CountedEvent::Releasing { held_for } => {
                 stats.held -= 1;
                 stats.releases_unconfirmed += 1;
                 self.held_for.record(micros(held_for));
             }
-            Event::Released => {
+            CountedEvent::Released => {
                 stats.releases_unconfirmed -= 1;
                 stats.released += 1;
             }
-            Event::Lost { reason, held_for } => {
+            CountedEvent::Lost { reason, held_for } => {
                 stats.held -= 1;
                 *stats.lost.entry(reason).or_default() += 1;
                 self.held_for.record(micros(held_for));
             }
-            Event::FoundLost(reason) => {
+            CountedEvent::FoundLost(reason) => {
                 stats.releases_unconfirmed -= 1;
                 *stats.lost.entry(reason).or_default() += 1;
             }
-            Event::RenewerRestarted => stats.renewer_restarts += 1,
-            Event::ManagerRestarted => stats.manager_restarts += 1,
-            Event::Reclaimed => stats.reclaimed += 1,
+            CountedEvent::RenewerRestarted => stats.renewer_restarts += 1,
+            CountedEvent::ManagerRestarted => stats.manager_restarts += 1,
+            CountedEvent::Reclaimed => stats.reclaimed += 1,
         }
     }
 
@@ -118,7 +118,7 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, class: Option<Class>, event: Event) {
+    fn note(&self, class: Option<Class>, event: CountedEvent) {
         self.counts().note(class, event);
     }
 
@@ -139,15 +139,15 @@ impl Recorder {
     }
 
     pub(crate) fn requested(&self, class: Option<Class>) {
-        self.note(class, Event::Requested);
+        self.note(class, CountedEvent::Requested);
     }
 
     pub(crate) fn attempted(&self) {
-        self.note(None, Event::Attempted);
+        self.note(None, CountedEvent::Attempted);
     }
 
     pub(crate) fn ended(&self, class: Option<Class>, end: RequestEnd) {
-        self.note(class, Event::Ended(end));
+        self.note(class, CountedEvent::Ended(end));
     }
 
     /// Counts a renewal that was confirmed `lag` after it was due, if it was, when the lease had this much validity `left`.
@@ -158,16 +158,16 @@ impl Recorder {
         lag: Option<Duration>,
         left: Duration,
     ) {
-        self.note(class, Event::Renewed { near_miss, lag, left });
+        self.note(class, CountedEvent::Renewed { near_miss, lag, left });
     }
 
     pub(crate) fn missed(&self, class: Option<Class>) {
-        self.note(class, Event::Missed);
+        self.note(class, CountedEvent::Missed);
     }
 
     /// Counts a release that has begun. The lease does not count as released before that is confirmed.
     pub(crate) fn released(recorder: &Arc<Self>, class: Option<Class>, held_for: Duration) -> Unconfirmed {
-        recorder.note(class, Event::Releasing { held_for });
+        recorder.note(class, CountedEvent::Releasing { held_for });
         Unconfirmed { recorder: Some(Arc::clone(recorder)), class }
     }
 
@@ -176,19 +176,19 @@ impl Recorder {
     }
 
     pub(crate) fn lost(&self, class: Option<Class>, reason: LossReason, held_for: Duration) {
-        self.note(class, Event::Lost { reason, held_for });
+        self.note(class, CountedEvent::Lost { reason, held_for });
     }
 
     pub(crate) fn renewer_restarted(&self) {
-        self.note(None, Event::RenewerRestarted);
+        self.note(None, CountedEvent::RenewerRestarted);
     }
 
     pub(crate) fn manager_restarted(&self) {
-        self.note(None, Event::ManagerRestarted);
+        self.note(None, CountedEvent::ManagerRestarted);
     }
 
     pub(crate) fn reclaimed(&self) {
-        self.note(None, Event::Reclaimed);
+        self.note(None, CountedEvent::Reclaimed);
     }
 
     /// Moves the windows on. Must be called about once a second: events are counted without a look at the clock.
@@ -241,7 +241,7 @@ impl Unconfirmed {
     /// Counts the lease as lost instead, because it had been lost before it was released.
     pub(crate) fn found_lost(mut self, reason: LossReason) {
         if let Some(recorder) = self.recorder.take() {
-            recorder.note(self.class, Event::FoundLost(reason));
+            recorder.note(self.class, CountedEvent::FoundLost(reason));
         }
     }
 }
@@ -249,7 +249,7 @@ impl Unconfirmed {
 impl Drop for Unconfirmed {
     fn drop(&mut self) {
         if let Some(recorder) = &self.recorder {
-            recorder.note(self.class, Event::Released);
+            recorder.note(self.class, CountedEvent::Released);
         }
     }
 }

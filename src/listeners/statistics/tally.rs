@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     buckets::Buckets,
     distribution::{self, Distribution},
-    event::{Event, RequestEnd},
+    event::{CountedEvent, RequestEnd},
     micros, seconds,
 };
 
@@ -68,41 +68,44 @@ impl Summary {
 
 /// A summary in the making.
 #[derive(Clone, Default)]
-pub(super) struct Tally {
+pub(super) struct RunningSummary {
     /// The counters, without the two distributions.
     counts: Summary,
     waited: Buckets,
     held_for: Buckets,
 }
 
-impl Tally {
-    pub(super) fn note(&mut self, event: &Event) {
+impl RunningSummary {
+    pub(super) fn note(&mut self, event: &CountedEvent) {
         let counts = &mut self.counts;
         match *event {
-            Event::Requested => counts.requests += 1,
-            Event::Ended(RequestEnd::Granted { waited, .. }) => {
+            CountedEvent::Requested => counts.requests += 1,
+            CountedEvent::Ended(RequestEnd::Granted { waited, .. }) => {
                 counts.granted += 1;
                 self.waited.record(micros(waited));
             }
-            Event::Ended(RequestEnd::Refused) => counts.refused += 1,
-            Event::Ended(RequestEnd::TimedOut) => counts.timed_out += 1,
-            Event::Ended(RequestEnd::Cancelled) => counts.cancelled += 1,
-            Event::Ended(RequestEnd::Failed(_)) => counts.failed += 1,
-            Event::Renewed { near_miss, lag, left } => {
+            CountedEvent::Ended(RequestEnd::Refused) => counts.refused += 1,
+            CountedEvent::Ended(RequestEnd::TimedOut) => counts.timed_out += 1,
+            CountedEvent::Ended(RequestEnd::Cancelled) => counts.cancelled += 1,
+            CountedEvent::Ended(RequestEnd::Failed(_)) => counts.failed += 1,
+            CountedEvent::Renewed { near_miss, lag, left } => {
                 counts.renewals += 1;
                 counts.near_misses += u64::from(near_miss);
                 counts.smallest_validity_left = smaller(counts.smallest_validity_left, Some(left));
                 counts.longest_renewal_lag = counts.longest_renewal_lag.max(lag);
             }
-            Event::Missed => counts.missed_renewals += 1,
-            Event::Releasing { held_for } => self.held_for.record(micros(held_for)),
-            Event::Released => counts.released += 1,
-            Event::Lost { held_for, .. } => {
+            CountedEvent::Missed => counts.missed_renewals += 1,
+            CountedEvent::Releasing { held_for } => self.held_for.record(micros(held_for)),
+            CountedEvent::Released => counts.released += 1,
+            CountedEvent::Lost { held_for, .. } => {
                 counts.lost += 1;
                 self.held_for.record(micros(held_for));
             }
-            Event::FoundLost(_) => counts.lost += 1,
-            Event::Attempted | Event::RenewerRestarted | Event::ManagerRestarted | Event::Reclaimed => {}
+            CountedEvent::FoundLost(_) => counts.lost += 1,
+            CountedEvent::Attempted
+            | CountedEvent::RenewerRestarted
+            | CountedEvent::ManagerRestarted
+            | CountedEvent::Reclaimed => {}
         }
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    event::Event,
-    tally::{Summary, Tally},
+    event::CountedEvent,
+    tally::{RunningSummary, Summary},
 };
 use crate::core::Moment;
 
@@ -24,7 +24,7 @@ impl Windows {
         Self { minute: Ring::new(MINUTE), hour: Ring::new(HOUR) }
     }
 
-    pub(super) fn note(&mut self, event: &Event) {
+    pub(super) fn note(&mut self, event: &CountedEvent) {
         self.minute.current().note(event);
         self.hour.current().note(event);
     }
@@ -44,7 +44,7 @@ impl Windows {
 /// The steps of one window: the whole ones, and the one that is being filled.
 struct Ring {
     step: Duration,
-    tallies: Vec<Tally>,
+    tallies: Vec<RunningSummary>,
     current: usize,
     /// The beginning of the current step; `None` until the time is known.
     began: Option<Moment>,
@@ -52,11 +52,11 @@ struct Ring {
 
 impl Ring {
     fn new(window: Duration) -> Self {
-        let tallies = vec![Tally::default(); STEPS as usize + 1];
+        let tallies = vec![RunningSummary::default(); STEPS as usize + 1];
         Self { step: window / STEPS, tallies, current: 0, began: None }
     }
 
-    fn current(&mut self) -> &mut Tally {
+    fn current(&mut self) -> &mut RunningSummary {
         &mut self.tallies[self.current]
     }
 
@@ -69,13 +69,13 @@ impl Ring {
             }
             began = began + self.step;
             self.current = (self.current + 1) % self.tallies.len();
-            *self.current() = Tally::default();
+            *self.current() = RunningSummary::default();
         }
         self.began = Some(if began.elapsed(now) < self.step { began } else { now });
     }
 
     fn summary(&self) -> Summary {
-        let mut sum = Tally::default();
+        let mut sum = RunningSummary::default();
         self.tallies.iter().for_each(|tally| sum.add(tally));
         sum.summary()
     }
@@ -100,9 +100,9 @@ mod tests {
     fn a_window_forgets_what_is_older_and_nothing_that_is_younger() {
         let mut windows = Windows::new();
         windows.advance(at(1_000));
-        windows.note(&Event::Requested);
+        windows.note(&CountedEvent::Requested);
         windows.advance(at(1_004));
-        windows.note(&Event::Requested);
+        windows.note(&CountedEvent::Requested);
         assert_eq!(requests(&mut windows, 1_064), (2, 2));
         assert_eq!(requests(&mut windows, 1_065), (0, 2));
         assert_eq!(requests(&mut windows, 1_000 + 3_899), (0, 2));
@@ -113,9 +113,9 @@ mod tests {
     fn a_long_silence_empties_the_windows_and_they_go_on() {
         let mut windows = Windows::new();
         windows.advance(at(0));
-        windows.note(&Event::Requested);
+        windows.note(&CountedEvent::Requested);
         assert_eq!(requests(&mut windows, 1_000_000), (0, 0));
-        windows.note(&Event::Requested);
+        windows.note(&CountedEvent::Requested);
         assert_eq!(requests(&mut windows, 1_000_059), (1, 1));
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     core::{Fence, Mode, Moment, Owner, Token},
-    store::{Acquisition, HolderState, StoreError, memory::record::HolderRecord},
+    store::{Acquisition, HolderState, StoreError, memory::record::HoldRecord},
 };
 
 /// The holders of a resource.
@@ -17,7 +17,7 @@ use crate::{
 /// resource is in use.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
-    records: HashMap<Token, HolderRecord>,
+    records: HashMap<Token, HoldRecord>,
     /// The time at which each record changes by itself.
     due: BTreeSet<(Moment, Token)>,
     /// The time at which the resource is free of each record.
@@ -40,13 +40,13 @@ struct Share {
 pub(super) enum Compatibility<'a> {
     /// Compatible with the current holders, if nobody waits ahead of it. Carries the holder that bounds the wait, if
     /// any: the one that ends first or last.
-    Fits(Option<&'a HolderRecord>),
+    Fits(Option<&'a HoldRecord>),
     /// Another hold of the owner that has the resource, with this fence; it does not matter who waits.
     ReEntry(Fence),
     /// A shared hold beside those of the same owner; it does not matter who waits.
     BesideItsOwn,
     /// Incompatible, because of this holder.
-    InTheWay(&'a HolderRecord),
+    InTheWay(&'a HoldRecord),
 }
 
 impl Holders {
@@ -95,7 +95,7 @@ impl Holders {
         }
     }
 
-    pub(super) fn admit(&mut self, record: HolderRecord) {
+    pub(super) fn admit(&mut self, record: HoldRecord) {
         self.taken += u64::from(record.permits());
         if let Mode::Permits { of, .. } = record.mode {
             *self.capacities.entry(of).or_default() += 1;
@@ -142,12 +142,12 @@ impl Holders {
     }
 
     /// Returns the hold, or the record that keeps the resource closed after it.
-    pub(super) fn get(&self, token: Token) -> Option<&HolderRecord> {
+    pub(super) fn get(&self, token: Token) -> Option<&HoldRecord> {
         self.records.get(&token)
     }
 
     pub(super) fn holds(&self, token: Token) -> bool {
-        self.get(token).is_some_and(HolderRecord::holds)
+        self.get(token).is_some_and(HoldRecord::holds)
     }
 
     /// Returns the owner of this hold.
@@ -160,7 +160,7 @@ impl Holders {
     }
 
     /// Returns the records, those that end first in front.
-    pub(super) fn in_order_of_end(&self) -> impl Iterator<Item = &HolderRecord> {
+    pub(super) fn in_order_of_end(&self) -> impl Iterator<Item = &HoldRecord> {
         self.due.iter().map(|(_, token)| &self.records[token])
     }
 
@@ -229,14 +229,14 @@ impl Holders {
         }
     }
 
-    fn enter(&mut self, record: HolderRecord) {
+    fn enter(&mut self, record: HoldRecord) {
         self.due.insert((record.due(), record.token));
         self.openings.insert((record.opening, record.token));
         self.records.insert(record.token, record);
     }
 
     /// Removes a record from all orders, to change it or to drop it.
-    fn take(&mut self, token: Token) -> Option<HolderRecord> {
+    fn take(&mut self, token: Token) -> Option<HoldRecord> {
         let record = self.records.remove(&token)?;
         self.due.remove(&(record.due(), token));
         self.openings.remove(&(record.opening, token));

@@ -9,7 +9,7 @@ use crate::{
 
 /// A holder of a resource, which may keep it closed afterwards.
 #[derive(Debug)]
-pub(super) struct HolderRecord {
+pub(super) struct HoldRecord {
     pub(super) token: Token,
     pub(super) owner: Option<Owner>,
     pub(super) mode: Mode,
@@ -22,7 +22,7 @@ pub(super) struct HolderRecord {
     metadata: Arc<Metadata>,
 }
 
-impl HolderRecord {
+impl HoldRecord {
     pub(super) fn new(asked: &Acquisition, fence: Fence, now: Moment) -> Self {
         let mut record = Self::handed_over(asked, fence, now);
         record.extend(asked.ttl, now);

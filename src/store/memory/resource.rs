@@ -11,7 +11,7 @@ use crate::{
         memory::{
             holders::{Compatibility, Holders},
             queue::{Queued, WaitQueue},
-            record::{HolderRecord, whole_millis},
+            record::{HoldRecord, whole_millis},
             turn::VerbTurn,
         },
     },
@@ -227,7 +227,7 @@ impl Resource {
 
     fn grant(&mut self, asked: &Acquisition, fence: Fence, now: Moment) -> Acquired {
         self.queue.remove(asked.hold.token);
-        self.holders.admit(HolderRecord::new(asked, fence, now));
+        self.holders.admit(HoldRecord::new(asked, fence, now));
         self.granted(fence, asked.hold.owner.as_ref())
     }
 
@@ -271,7 +271,7 @@ impl Resource {
             let fence = if planted!("a hand-over without a new fence") { Fence::new(1) } else { fence };
             let Some(head) = self.queue.head() else { break };
             let offered = (turn.now, turn.now + head.window());
-            self.holders.admit(HolderRecord::handed_over(&head.asked, fence, offered.1));
+            self.holders.admit(HoldRecord::handed_over(&head.asked, fence, offered.1));
             if asks {
                 self.queue.remove(token);
             } else {
@@ -339,6 +339,6 @@ impl Resource {
     }
 }
 
-fn refusal(by: &HolderRecord, now: Moment) -> Refusal {
+fn refusal(by: &HoldRecord, now: Moment) -> Refusal {
     Refusal { by: by.describe(now), remaining: by.opening.remaining(now) }
 }

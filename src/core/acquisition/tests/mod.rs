@@ -63,7 +63,7 @@ fn ends(end: End) -> Steps {
 
 /// The steps of a request that leaves something behind in the store.
 fn releases(end: Option<End>, now: u64) -> Steps {
-    let release = Some(Release { opening: at(now), hand_off: false });
+    let release = Some(ReleaseStep { opening: at(now), hand_off: false });
     Steps { end, leave: true, release, ..Steps::default() }
 }
 

@@ -136,7 +136,7 @@ fn a_grant_becomes_a_lease() {
 #[test]
 fn a_grant_that_nobody_receives_is_handed_off_or_released() {
     let passes_on = |end, now| {
-        let release = Some(Release { opening: at(now), hand_off: true });
+        let release = Some(ReleaseStep { opening: at(now), hand_off: true });
         Steps { release, ..releases(end, now) }
     };
     let granted = |at| (at, answered(0, Answer::Granted));
@@ -152,13 +152,14 @@ fn a_grant_that_nobody_receives_is_handed_off_or_released() {
 fn a_lease_is_released_once_that_is_certain() {
     let (mut acquisition, _) = after(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE);
     let release = Event::Release { opening: at(700), end: at(TTL), hand_off: true };
-    let steps = Steps { release: Some(Release { opening: at(700), hand_off: true }), ..Steps::default() };
+    let steps = Steps { release: Some(ReleaseStep { opening: at(700), hand_off: true }), ..Steps::default() };
     assert_eq!(on(&mut acquisition, 500, release), steps);
     assert_eq!(on(&mut acquisition, 505, release), Steps::default(), "it is on its way");
     assert_eq!(on(&mut acquisition, 510, Event::Released { certain: false }), wake_after(20));
     assert_eq!(on(&mut acquisition, 515, release), Steps::default(), "it is repeated");
     // It is not handed off any more: whoever was to get it has had an answer.
-    let steps = Steps { release: Some(Release { opening: at(700), hand_off: false }), ..Steps::default() };
+    let steps =
+        Steps { release: Some(ReleaseStep { opening: at(700), hand_off: false }), ..Steps::default() };
     assert_eq!(on(&mut acquisition, 530, Event::Due), steps);
     let over = Steps { remove: true, ..Steps::default() };
     assert_eq!(on(&mut acquisition, 540, Event::Released { certain: true }), over);
@@ -172,10 +173,10 @@ fn nothing_is_handed_off_while_an_earlier_attempt_may_still_be_executed() {
     let mut later = acquisition.clone();
     let release = |end| Event::Release { opening: at(0), end: at(end), hand_off: true };
     let steps = on(&mut acquisition, 500, release(400));
-    assert_eq!(steps.release, Some(Release { opening: at(0), hand_off: false }));
+    assert_eq!(steps.release, Some(ReleaseStep { opening: at(0), hand_off: false }));
     assert_eq!(released(&mut acquisition, 500, true).last(), Some(&20_960));
     let steps = on(&mut later, TTL, release(TTL + 10));
-    assert_eq!(steps.release, Some(Release { opening: at(0), hand_off: true }), "its time is over");
+    assert_eq!(steps.release, Some(ReleaseStep { opening: at(0), hand_off: true }), "its time is over");
 }
 
 #[test]
@@ -184,7 +185,7 @@ fn a_lost_lease_is_over_unless_an_attempt_may_still_be_executed() {
     assert!(on(&mut Acquisition::held(None), 500, lost).remove);
     assert!(on(&mut Acquisition::held(Some(at(400))), 500, lost).remove);
     let mut acquisition = Acquisition::held(Some(at(1_000)));
-    let release = Some(Release { opening: at(900), hand_off: false });
+    let release = Some(ReleaseStep { opening: at(900), hand_off: false });
     assert_eq!(on(&mut acquisition, 500, lost), Steps { release, ..Steps::default() });
     assert_eq!(released(&mut acquisition, 500, true), [500, 520, 560, 640, 800]);
 }
@@ -194,5 +195,5 @@ fn what_was_shared_is_not_handed_off() {
     let shared = Terms { alone: false, ..terms() };
     let gone = Situation { caller_gone: true, ..ALONE };
     let (_, steps) = after(shared, &[LEAD, (10, answered(0, Answer::Granted))], gone);
-    assert_eq!(steps.release, Some(Release { opening: at(10), hand_off: false }));
+    assert_eq!(steps.release, Some(ReleaseStep { opening: at(10), hand_off: false }));
 }
