@@ -40,12 +40,10 @@ impl ConfigSources {
         Self { merged, config, said: BTreeMap::new(), read_from: ReadFrom::default() }
     }
 
-    /// Adds the settings of a text.
     pub(super) fn text(self, origin: &str, text: &str) -> Result<Self, ConfigError> {
         self.table(origin, origin, parsed(origin, text)?)
     }
 
-    /// Adds the settings of a file.
     pub(super) fn file(self, path: &Path, text: &str) -> Result<Self, ConfigError> {
         let origin = another_file(path);
         self.table(path.display(), &origin, parsed(&origin, text)?)

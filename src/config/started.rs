@@ -12,7 +12,6 @@ use crate::{config::StoreConfig, manager::LockManager};
 /// The URL of a store, and its prefix.
 type StorePlace = (String, String);
 
-/// The managers of each store.
 static STARTED: Mutex<BTreeMap<StorePlace, Vec<WeakAddr<LockManager>>>> = Mutex::new(BTreeMap::new());
 
 /// Notes a manager that was started. Logs a warning if it is the second of its store that runs.

@@ -59,7 +59,6 @@ impl Config {
         }
     }
 
-    /// Returns a store on one server.
     pub(super) fn server(&self, url: &StoreUrl) -> Result<Arc<RedisStore>, InvalidValue> {
         let store = RedisStore::with_options(url.reveal(), self.redis_options());
         store.map(Arc::new).map_err(|invalid| match &*invalid.field {

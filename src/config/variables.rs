@@ -47,7 +47,6 @@ pub(super) fn is_near_store(name: &str, value: &OsStr) -> bool {
     NEAR_STORE.contains(&&*name.to_uppercase()) || schemes.iter().any(|scheme| address.starts_with(scheme))
 }
 
-/// The meaning of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// This key of this section.

@@ -25,7 +25,6 @@ use std::time::Duration;
 pub(crate) use self::events::{Answer, End, Event, Executed, ReleaseStep, Situation, Steps, Terms, Told};
 use crate::core::{Doubling, Moment};
 
-/// An acquisition.
 #[derive(Clone, Debug)]
 pub(crate) struct Acquisition {
     terms: Terms,
@@ -106,12 +105,10 @@ impl Acquisition {
         self.terms.pauses.count_attempts()
     }
 
-    /// Returns the number of attempts so far.
     pub(crate) const fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// Returns the answer that it was given last.
     pub(crate) const fn told(&self) -> Told {
         self.told
     }
@@ -150,12 +147,10 @@ impl Acquisition {
         matches!(self.caller, Caller::Present)
     }
 
-    /// Returns the time since the request.
     pub(crate) fn waited(&self, now: Moment) -> Duration {
         self.terms.asked.elapsed(now)
     }
 
-    /// Returns true if it asks once, and does not wait.
     pub(crate) const fn is_try(&self) -> bool {
         self.terms.wait.is_zero()
     }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::core::{InvalidValue, exact};
 
-/// The longest pause between two attempts.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// The jitter of a pause, so that waiters that failed together do not come back together.

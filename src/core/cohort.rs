@@ -36,7 +36,6 @@ impl<K: Copy + PartialEq> Cohort<K> {
         ahead
     }
 
-    /// Makes a member a leader.
     pub(crate) fn lead(&mut self, member: K) {
         if !self.leaders.contains(&member) {
             self.leaders.push(member);
@@ -104,7 +103,6 @@ impl<K: Copy + PartialEq> Cohort<K> {
         self.leaders == [leader] && self.members.len() > 1
     }
 
-    /// Returns what is lacking, if anything.
     pub(crate) fn lack(&self) -> Option<Lack<K>> {
         match (self.members.first_key_value(), self.leaders.first()) {
             (None, Some(leader)) => Some(Lack::Members(*leader)),

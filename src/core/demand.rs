@@ -29,9 +29,7 @@ pub(crate) struct Demand {
     since_wait: usize,
     /// The begin of the last hold.
     held_since: Option<Moment>,
-    /// The waits for all of the resource.
     waits: Turns,
-    /// The waits for permits.
     permits: Turns,
     /// The moment at which a reader was seen last.
     read_at: Option<Moment>,

@@ -15,7 +15,6 @@ impl Doubling {
         Self { first, longest, made: 0 }
     }
 
-    /// Returns the first pause.
     pub(crate) const fn first(&self) -> Duration {
         self.first
     }
@@ -25,7 +24,6 @@ impl Doubling {
         self.first.saturating_mul(2_u32.saturating_pow(made)).min(self.longest)
     }
 
-    /// Returns the next pause.
     pub(crate) fn next(&mut self) -> Duration {
         let pause = self.after(self.made);
         self.made = self.made.saturating_add(1);

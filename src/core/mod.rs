@@ -23,6 +23,8 @@ mod span;
 mod turns;
 mod validity;
 
+#[cfg(test)]
+pub(crate) use self::moment::made_up;
 pub(crate) use self::{
     acquisition::{Acquisition, Answer, End, Event, Executed, ReleaseStep, Situation, Steps, Terms, Told},
     backoff::LONGEST_PAUSE,

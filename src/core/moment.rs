@@ -32,7 +32,6 @@ impl Moment {
         self - Duration::from_nanos(nanos(self.0) % nanos(tick).max(1))
     }
 
-    /// Returns the time since the clock's origin.
     pub(crate) const fn time_since_origin(self) -> Duration {
         self.0
     }
@@ -70,13 +69,23 @@ impl fmt::Debug for Moment {
     }
 }
 
+/// Moments for tests.
 #[cfg(test)]
-mod tests {
-    use super::*;
+pub(crate) mod made_up {
+    use super::{Duration, Moment};
 
-    fn at(millis: u64) -> Moment {
+    pub(crate) const fn at_millis(millis: u64) -> Moment {
         Moment::since_origin(Duration::from_millis(millis))
     }
+
+    pub(crate) const fn at_secs(secs: u64) -> Moment {
+        Moment::since_origin(Duration::from_secs(secs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{made_up::at_millis as at, *};
 
     #[test]
     fn a_tick_is_the_last_multiple_of_its_length() {

@@ -35,7 +35,6 @@ impl Pauses {
         Self::Own { function: Arc::new(function), attempts: None, ends: false }
     }
 
-    /// Sets the largest number of attempts.
     pub(crate) fn attempts(self, most: u32) -> Result<Self, InvalidValue> {
         // Both kinds refuse the same number in the same words.
         let checked = Backoff::DEFAULT.attempts(most)?;

@@ -33,12 +33,10 @@ impl Renewals {
         Self { plan, granted, made: 0, heartbeat: granted, withheld: None }
     }
 
-    /// Returns the number of confirmed renewals.
     pub(crate) const fn made(&self) -> u32 {
         self.made
     }
 
-    /// Records a report of the worker.
     pub(crate) const fn heartbeat(&mut self, now: Moment) {
         self.heartbeat = now;
     }
@@ -56,7 +54,6 @@ impl Renewals {
         self.withheld.is_none()
     }
 
-    /// Records a confirmed renewal.
     pub(crate) const fn confirmed(&mut self) {
         self.made += 1;
         self.withheld = None;
@@ -86,13 +83,10 @@ impl Renewals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::made_up::at_secs as at;
 
     const ENDLESS: RenewalPlan =
         RenewalPlan { interval: None, max_renewals: None, max_hold: None, heartbeat: None };
-
-    fn at(secs: u64) -> Moment {
-        Moment::since_origin(Duration::from_secs(secs))
-    }
 
     #[test]
     fn a_plan_without_bounds_is_renewed_for_ever() {

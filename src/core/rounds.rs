@@ -75,10 +75,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(secs: u64) -> Moment {
-        Moment::since_origin(Duration::from_secs(secs))
-    }
+    use crate::core::made_up::at_secs as at;
 
     /// Rounds of 4 grants, a second each, after which the resource is away for 10 s. The last run began at 126 s.
     fn rounds() -> Rounds {

@@ -64,10 +64,7 @@ pub(crate) fn is_recent(seen: Option<Moment>, turn: f64, now: Moment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(secs: u64) -> Moment {
-        Moment::since_origin(Duration::from_secs(secs))
-    }
+    use crate::core::made_up::at_secs as at;
 
     #[test]
     fn a_turn_is_remembered_for_four_of_it_but_for_no_less_than_a_minute_and_no_more_than_ten() {

@@ -192,14 +192,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::core::made_up::at_millis as at;
 
     const TTL: Duration = Duration::from_secs(10);
     /// 10 s less 1 % and 2 ms of drift, less 1 % of guard.
     const BELIEVED: Duration = Duration::from_millis(9_798);
-
-    fn at(millis: u64) -> Moment {
-        Moment::since_origin(Duration::from_millis(millis))
-    }
 
     #[test]
     fn validity_counts_from_when_the_request_was_sent() {

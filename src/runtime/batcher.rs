@@ -43,11 +43,9 @@ pub(crate) struct Batcher<Verb> {
     sent: u64,
 }
 
-/// The number of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Number(u64);
 
-/// The number of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight(u64);
 
@@ -58,7 +56,6 @@ struct Gathered<Verb> {
     verb: Option<Verb>,
 }
 
-/// A batch in flight.
 struct Sent {
     flight: Flight,
     at: Instant,
@@ -117,7 +114,6 @@ impl<Verb> Batcher<Verb> {
         Some((flight, batch))
     }
 
-    /// Records that a batch has its answers.
     pub(crate) fn landed(&mut self, flight: Flight) {
         self.in_flight.retain(|sent| sent.flight != flight);
     }
@@ -133,7 +129,6 @@ impl<Verb> Batcher<Verb> {
         self.in_flight.iter().nth_back(IN_FLIGHT - 1)
     }
 
-    /// Returns the operations that are the next batch.
     fn fitting(&self) -> Fitting {
         let (mut fitting, mut weight, room) = (Fitting::default(), 0, self.room());
         for gathered in &self.gathered {

@@ -54,7 +54,6 @@ impl<T> Responder<T> {
         }
     }
 
-    /// Answers the caller, if it still waits.
     pub(crate) fn answer(&self, answer: T) {
         drop(self.send(answer));
     }
@@ -83,7 +82,6 @@ impl<T> Responder<T> {
         }
     }
 
-    /// Completes when the caller has gone.
     pub(crate) fn caller_gone(&self) -> impl Future<Output = ()> + use<T> {
         let way = Rc::clone(&self.0);
         std::future::poll_fn(move |cx: &mut Context<'_>| match &mut *way.borrow_mut() {

@@ -71,7 +71,6 @@ where
     }
 }
 
-/// Returns the message of a panic.
 pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
@@ -185,47 +184,21 @@ mod tests {
         })
     }
 
-    fn panicked(message: &str) -> Vec<Death> {
-        vec![Death::Panicked(message.to_owned())]
-    }
-
     #[test]
-    fn a_panic_in_a_handler_is_survived() {
-        assert_eq!(dies(Die::InHandler), (panicked("in a handler"), 2));
-    }
-
-    #[test]
-    fn a_panic_in_a_timer_is_survived() {
-        assert_eq!(dies(Die::InTimer), (panicked("in a timer"), 2));
-    }
-
-    #[test]
-    fn a_panic_in_a_spawned_future_is_survived() {
-        assert_eq!(dies(Die::InSpawnedFuture), (panicked("in a future"), 2));
-    }
-
-    #[test]
-    fn a_panic_in_a_future_that_is_waited_for_is_survived() {
-        assert_eq!(dies(Die::InWait), (panicked("in a wait"), 2));
-    }
-
-    #[test]
-    fn a_panic_while_starting_is_survived() {
-        let (deaths, lives) = dies(Die::WhileStarting);
-        assert_eq!(deaths, [Death::Stopped, Death::Panicked("while starting".to_owned())]);
-        assert_eq!(lives, 2);
-    }
-
-    #[test]
-    fn a_restart_that_panics_is_one_more_death_and_is_made_again() {
-        let (deaths, lives) = dies(Die::WhileRestarting);
-        assert_eq!(deaths, [Death::Stopped, Death::Panicked("while restarting".to_owned())]);
-        assert_eq!(lives, 2);
-    }
-
-    #[test]
-    fn a_stop_that_nobody_asked_for_is_survived() {
-        assert_eq!(dies(Die::ByStopping), (vec![Death::Stopped], 2));
-        assert_eq!(dies(Die::ByTerminating), (vec![Death::Stopped], 2));
+    fn every_panic_and_every_stop_that_nobody_asked_for_is_survived() {
+        let panicked = |message: &str| Death::Panicked(message.to_owned());
+        for (die, deaths) in [
+            (Die::InHandler, vec![panicked("in a handler")]),
+            (Die::InTimer, vec![panicked("in a timer")]),
+            (Die::InSpawnedFuture, vec![panicked("in a future")]),
+            (Die::InWait, vec![panicked("in a wait")]),
+            (Die::WhileStarting, vec![Death::Stopped, panicked("while starting")]),
+            // One more death, after which the restart is made again.
+            (Die::WhileRestarting, vec![Death::Stopped, panicked("while restarting")]),
+            (Die::ByStopping, vec![Death::Stopped]),
+            (Die::ByTerminating, vec![Death::Stopped]),
+        ] {
+            assert_eq!(dies(die), (deaths, 2));
+        }
     }
 }

@@ -18,7 +18,6 @@ pub(crate) struct TimerQueue<T> {
     set: u64,
 }
 
-/// One timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer {
     end: Instant,
@@ -27,7 +26,6 @@ pub(crate) struct Timer {
 }
 
 impl<T> TimerQueue<T> {
-    /// Sets a timer that fires after `pause`.
     pub(crate) fn set(&mut self, about: T, pause: Duration) -> Timer {
         self.set += 1;
         let timer = Timer { end: Instant::now() + pause, number: self.set };

@@ -9,7 +9,6 @@ use crate::store::Store;
 /// The largest number of holders that one verb notifies: those that end first.
 pub const NOTIFIED_AT_MOST: usize = 1_000;
 
-/// The longest reason, in bytes.
 pub(crate) const LONGEST_REASON: usize = 200;
 
 /// The request of [`Store::notify_holders`].

@@ -22,7 +22,6 @@ pub(crate) struct HeldBody {
 }
 
 impl HeldBody {
-    /// Adds locks to a body.
     pub(crate) fn new(body: impl MessageBody + 'static, holdings: Holdings) -> Self {
         let body = body.boxed();
         let (body, is_made_on_the_way) = match body.size() {

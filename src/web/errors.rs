@@ -145,21 +145,10 @@ impl<Cause: Error + 'static> AsProblem for FencedWriteError<Cause> {
     }
 }
 
-/// The response is described in [`web`](crate::web#errors-as-responses).
-impl<Cause: Error + 'static> ResponseError for FencedWriteError<Cause> {
-    fn status_code(&self) -> StatusCode {
-        self.problem().status
-    }
-
-    fn error_response(&self) -> HttpResponse {
-        self.problem().response(self)
-    }
-}
-
 macro_rules! response_errors {
-    ($($error:ty),+ $(,)?) => {$(
+    ($($error:ty $([$cause:ident])?),+ $(,)?) => {$(
         /// The response is described in [`web`](crate::web#errors-as-responses).
-        impl ResponseError for $error {
+        impl$(<$cause: Error + 'static>)? ResponseError for $error {
             fn status_code(&self) -> StatusCode {
                 self.problem().status
             }
@@ -173,6 +162,7 @@ macro_rules! response_errors {
 
 response_errors!(
     AcquireError,
+    FencedWriteError<Cause> [Cause],
     InspectError,
     InvalidValue,
     LeaseLostError,

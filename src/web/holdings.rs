@@ -40,7 +40,6 @@ impl Holdings {
         Self(Rc::new(HeldLeases { locks, leases: RefCell::default() }))
     }
 
-    /// Acquires a lease, and holds it for the request.
     pub(crate) async fn acquire(&self, asked: Acquire) -> Result<Rc<Lease>, WithLockError> {
         let lease = Rc::new(self.0.locks.send(asked).await??);
         let over = lease.lost().boxed_local();
@@ -48,7 +47,6 @@ impl Holdings {
         Ok(lease)
     }
 
-    /// Returns true if nothing is held.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.leases.borrow().is_empty()
     }

@@ -158,7 +158,6 @@ where
     }
 }
 
-/// Returns the response with a body that holds the locks.
 fn until_sent<B: MessageBody + 'static>(
     response: ServiceResponse<B>,
     holdings: Holdings,

@@ -36,76 +36,76 @@ impl Problem {
         self.kind
     }
 
+    const fn new(
+        status: StatusCode,
+        kind: &'static str,
+        detail: &'static str,
+        retry_after: Option<Duration>,
+    ) -> Self {
+        Self { status, kind, detail, retry_after }
+    }
+
     /// Returns the problem of a lock that somebody else holds, and that may be had after this time.
     pub(crate) fn held(after: Duration) -> Self {
         let retry_after = Some(after.clamp(SOON, LATEST));
-        let detail = "somebody else holds the lock";
-        Self { status: StatusCode::LOCKED, kind: "held", detail, retry_after }
+        Self::new(StatusCode::LOCKED, "held", "somebody else holds the lock", retry_after)
     }
 
     /// A lock, or a manager, that too many wait for.
-    pub(crate) const BUSY: Self = Self {
-        status: StatusCode::TOO_MANY_REQUESTS,
-        kind: "busy",
-        detail: "too many wait already",
-        retry_after: Some(SOON),
-    };
+    pub(crate) const BUSY: Self =
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", "too many wait already", Some(SOON));
 
     /// Locks that cannot be had at the moment.
-    pub(crate) const UNAVAILABLE: Self = Self {
-        status: StatusCode::SERVICE_UNAVAILABLE,
-        kind: "unavailable",
-        detail: "the locks are not available at the moment",
-        retry_after: Some(SOON),
-    };
+    pub(crate) const UNAVAILABLE: Self = Self::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "unavailable",
+        "the locks are not available at the moment",
+        Some(SOON),
+    );
 
     /// A server that is being stopped.
-    pub(crate) const SHUTTING_DOWN: Self = Self {
-        status: StatusCode::SERVICE_UNAVAILABLE,
-        kind: "shutting_down",
-        detail: "the server is shutting down",
-        retry_after: Some(SOON),
-    };
+    pub(crate) const SHUTTING_DOWN: Self = Self::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "shutting_down",
+        "the server is shutting down",
+        Some(SOON),
+    );
 
     /// A lock that was lost while the request was served: nobody knows what is done.
-    pub(crate) const OUTCOME_UNKNOWN: Self = Self {
-        status: StatusCode::SERVICE_UNAVAILABLE,
-        kind: "outcome_unknown",
-        detail: "the lock was lost on the way; the outcome is unknown: all, some or none of it may be done",
-        retry_after: None,
-    };
+    pub(crate) const OUTCOME_UNKNOWN: Self = Self::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "outcome_unknown",
+        "the lock was lost on the way; the outcome is unknown: all, some or none of it may be done",
+        None,
+    );
 
     /// A token that holds nothing.
-    pub(crate) const NOT_HOLDER: Self = Self {
-        status: StatusCode::CONFLICT,
-        kind: "not_holder",
-        detail: "the lock is not held any more",
-        retry_after: None,
-    };
+    pub(crate) const NOT_HOLDER: Self =
+        Self::new(StatusCode::CONFLICT, "not_holder", "the lock is not held any more", None);
 
     /// A name that the client sent is not allowed.
-    pub(crate) const INVALID: Self = Self {
-        status: StatusCode::BAD_REQUEST,
-        kind: "invalid",
-        detail: "what is to be locked, or by whom, is not named as it has to be",
-        retry_after: None,
-    };
+    pub(crate) const INVALID: Self = Self::new(
+        StatusCode::BAD_REQUEST,
+        "invalid",
+        "what is to be locked, or by whom, is not named as it has to be",
+        None,
+    );
 
     /// A fence that is smaller than one that has been here: nothing was done.
-    pub(crate) const STALE_FENCE: Self = Self {
-        status: StatusCode::PRECONDITION_FAILED,
-        kind: "stale_fence",
-        detail: "another holder of the lock has been here since; nothing was done",
-        retry_after: None,
-    };
+    pub(crate) const STALE_FENCE: Self = Self::new(
+        StatusCode::PRECONDITION_FAILED,
+        "stale_fence",
+        "another holder of the lock has been here since; nothing was done",
+        None,
+    );
 
     /// A mistake of the program or of its configuration, which the log tells.
-    pub(crate) const INTERNAL: Self = Self {
-        status: StatusCode::INTERNAL_SERVER_ERROR,
-        kind: "internal",
-        detail: "the server made a mistake, which its log tells",
-        retry_after: None,
-    };
+    pub(crate) const INTERNAL: Self = Self::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal",
+        "the server made a mistake, which its log tells",
+        None,
+    );
 
     /// Returns the same problem in a health check, whose answer is always 503.
     pub(crate) fn of_health(self) -> Self {
@@ -122,15 +122,11 @@ impl Problem {
         }
         let mut response = HttpResponse::build(status);
         if let Some(pause) = retry_after {
-            response.insert_header((RETRY_AFTER, whole_seconds(pause)));
+            // Rounded up: whoever comes back after it does not come too early.
+            response.insert_header((RETRY_AFTER, pause.as_secs() + u64::from(pause.subsec_nanos() > 0)));
         }
         let title = status.canonical_reason().unwrap_or("Error");
         let body = json!({ "title": title, "status": status.as_u16(), "detail": detail, "kind": kind });
         response.content_type("application/problem+json").body(body.to_string())
     }
-}
-
-/// Returns the time in whole seconds, rounded up: whoever comes back after it does not come too early.
-fn whole_seconds(time: Duration) -> u64 {
-    time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }

@@ -7,13 +7,10 @@ use crate::core::{Moment, Pauses};
 /// The values of a request that its waiting depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
-    /// The moment of the request.
     pub(crate) asked: Moment,
     /// The wait from then on; zero for a try.
     pub(crate) wait: Duration,
-    /// The pauses between attempts.
     pub(crate) pauses: Pauses,
-    /// The TTL of the lease.
     pub(crate) ttl: Duration,
     /// The time for which the store keeps a queue ticket after the last attempt of the waiter.
     pub(crate) ticket_ttl: Duration,
@@ -37,14 +34,12 @@ pub(crate) enum Told {
         /// The number of waiters ahead, if it has a queue ticket.
         ahead: Option<u64>,
     },
-    /// The attempt failed.
     Failed,
 }
 
 /// The store's answer to an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It holds.
     Granted,
     /// Somebody is in the way: see [`Told::Refused`].
     Refused {
@@ -53,9 +48,7 @@ pub(crate) enum Answer {
         /// The number of waiters ahead, if it has a queue ticket.
         ahead: Option<u64>,
     },
-    /// The queue is full.
     QueueFull,
-    /// The attempt failed.
     Failed {
         /// True if it may have been executed, or may be executed later.
         unknown: bool,
@@ -94,7 +87,6 @@ pub(crate) enum Event {
     Answered {
         /// The moment before the attempt was sent.
         sent: Moment,
-        /// The answer.
         answer: Answer,
     },
     /// The attempt of a waiter that has left was taken back before it was sent: it never reaches the store.
@@ -109,7 +101,6 @@ pub(crate) enum Event {
     GoOn,
     /// Notifications of the store do not arrive any more.
     Disconnected,
-    /// Its caller has gone.
     CallerGone,
     /// It is not expected to be served within its wait, and its caller wants to know that at once.
     Hopeless,
@@ -117,7 +108,6 @@ pub(crate) enum Event {
     Dismissed,
     /// Nobody of its cohort relies on its ticket any more.
     LeftAlone,
-    /// The lease is to be released.
     Release {
         /// The moment at which the resource opens.
         opening: Moment,
@@ -180,7 +170,6 @@ pub(crate) struct Steps {
     pub(crate) end: Option<End>,
     /// The queue ticket stays without its caller, for its cohort.
     pub(crate) abandon: bool,
-    /// It leaves its cohort.
     pub(crate) leave: bool,
     /// A release is sent. There is no timer until its answer.
     pub(crate) release: Option<ReleaseStep>,

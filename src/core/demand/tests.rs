@@ -1,11 +1,7 @@
 //! What a demand tells of waits.
 
 use super::*;
-use crate::core::Token;
-
-fn at(millis: u64) -> Moment {
-    Moment::since_origin(ms(millis))
-}
+use crate::core::{Token, made_up::at_millis as at};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

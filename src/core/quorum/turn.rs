@@ -117,7 +117,11 @@ impl QuorumTurn {
             (TurnEvent::Begun, stage) => self.begin(stage),
             (TurnEvent::Answered { split, is_held }, TurnStage::Attempting { was_named, is_next }) => {
                 self.stage = TurnStage::Waiting;
-                self.count_split(was_named || !split.is_empty(), is_held);
+                if was_named || !split.is_empty() {
+                    self.splits = self.splits.saturating_add(1);
+                } else if is_held {
+                    self.splits = 0;
+                }
                 self.named_by.retain(|node| !split.contains(node));
                 if is_next {
                     self.tell(TurnNews::Next, &mut steps);
@@ -150,14 +154,6 @@ impl QuorumTurn {
         self.stage = TurnStage::Attempting { was_named: !self.named_by.is_empty(), is_next };
         self.named_by.clear();
         self.told.clear();
-    }
-
-    fn count_split(&mut self, was_split: bool, is_held: bool) {
-        if was_split {
-            self.splits = self.splits.saturating_add(1);
-        } else if is_held {
-            self.splits = 0;
-        }
     }
 
     /// Acts on the nodes that have named it, unless it attempts anyway.

@@ -24,7 +24,6 @@ pub(super) fn behind_links(named: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other(format!("{}: too many symbolic links, perhaps in a circle", named.display())))
 }
 
-/// Returns the directory in which a file is.
 pub(super) fn directory_of(file: &Path) -> &Path {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     directory.unwrap_or(Path::new("."))

@@ -72,7 +72,6 @@ pub struct Election {
     pub(super) resigning: Vec<oneshot::Sender<()>>,
 }
 
-/// The stage of a candidate.
 enum CandidateStage {
     Idle,
     /// The request for the lease is on its way.
@@ -133,10 +132,7 @@ impl Election {
     pub(super) fn lease(&self) -> Option<&Lease> {
         match &self.stage {
             CandidateStage::Leading { lead, .. } => Some(&*lead.lease).filter(|lease| lease.is_valid()),
-            CandidateStage::Idle
-            | CandidateStage::Asking(_)
-            | CandidateStage::Pausing(_)
-            | CandidateStage::SteppingDown => None,
+            _ => None,
         }
     }
 
@@ -186,7 +182,7 @@ impl Election {
         let (term, fence, lease) = (self.term, lease.fence(), Arc::new(lease));
         tracing::info!(resource = %self.name, term, fence = fence.map(|fence| fence.get()), "elected");
         let budget = self.candidacy.budget_within(lease.remaining());
-        let lead = Lead::new(term, Arc::clone(&lease), budget, self.locks.clone());
+        let lead = Lead { term, lease: Arc::clone(&lease), budget, locks: self.locks.clone() };
         let ends = lead.ends().into_actor(self);
         let watch = ctx.spawn(ends.map(|reason, this, ctx| this.step_down(reason, ctx)));
         self.stage = CandidateStage::Leading { lead, since: Instant::now(), watch };

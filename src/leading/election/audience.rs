@@ -4,7 +4,6 @@ use actix::Recipient;
 
 use super::ElectionEvent;
 
-/// Recipients of events.
 #[derive(Clone, Default)]
 pub(super) struct Audience(pub(super) Vec<Recipient<ElectionEvent>>);
 

@@ -158,7 +158,6 @@ impl Candidacy {
         Ok(name)
     }
 
-    /// Returns the request for the lease of one term.
     pub(super) fn request(&self, listener: Recipient<LeaseEvent>) -> Acquire {
         let mut request = self.request.clone();
         // So that elections can be told from other locks.

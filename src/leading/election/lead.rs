@@ -16,20 +16,11 @@ use crate::{
 pub(super) struct Lead {
     pub(super) term: u64,
     pub(super) lease: Arc<Lease>,
-    budget: Duration,
-    locks: Addr<LockManager>,
+    pub(super) budget: Duration,
+    pub(super) locks: Addr<LockManager>,
 }
 
 impl Lead {
-    pub(super) const fn new(
-        term: u64,
-        lease: Arc<Lease>,
-        budget: Duration,
-        locks: Addr<LockManager>,
-    ) -> Self {
-        Self { term, lease, budget, locks }
-    }
-
     /// Waits until the term has to end: the lease is lost, somebody wants it back, or its validity lasts no longer than the
     /// budget.
     pub(super) fn ends(&self) -> impl Future<Output = Demotion> + use<> {

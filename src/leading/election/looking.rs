@@ -35,7 +35,6 @@ impl Looking {
         self.audience.is_there()
     }
 
-    /// Returns true if this leader was told last.
     pub(super) fn has_told(&self, token: TokenPrefix) -> bool {
         self.told.as_ref().is_some_and(|leader| leader.token == token)
     }

@@ -16,7 +16,6 @@ pub enum Misfire {
     All(u32),
 }
 
-/// The rules by which a tick is due.
 #[derive(Clone, Debug)]
 pub(super) struct DueRules {
     pub(super) misfire: Misfire,
@@ -27,7 +26,6 @@ pub(super) struct DueRules {
     pub(super) seed: u64,
 }
 
-/// The tick that is due, if one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Now(Millis),
@@ -78,7 +76,6 @@ impl DueRules {
     }
 }
 
-/// Returns a number of a name.
 pub(super) fn seed_of(name: &[u8]) -> u64 {
     name.iter().fold(0, |seed, byte| mixed(seed ^ u64::from(*byte)))
 }

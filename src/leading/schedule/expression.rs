@@ -22,7 +22,6 @@ const NAMES: [(&str, &[&str]); 2] = [
     ("days of the week", &["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]),
 ];
 
-/// Reads an expression with seconds.
 pub(super) fn read(expression: &str) -> Result<croner::Cron, InvalidValue> {
     let refused = |reason: String| {
         let allowed = format!("six fields, from seconds to days of the week, as in 0 */5 * * * *: {reason}");

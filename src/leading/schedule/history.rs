@@ -11,7 +11,6 @@ use super::{
 };
 use crate::core::Fence;
 
-/// A run in the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Entry {

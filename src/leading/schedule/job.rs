@@ -59,7 +59,6 @@ where
     })
 }
 
-/// The end of a run.
 pub(super) struct EndedRun {
     pub(super) number: u64,
     pub(super) took: Duration,

@@ -79,7 +79,6 @@ impl Notebook {
         self.seen.map_or(Duration::MAX, |(_, at)| at.elapsed())
     }
 
-    /// Reads the state.
     pub(super) async fn read(&mut self) -> Result<(), StoreError> {
         self.send(None).await
     }

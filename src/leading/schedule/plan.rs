@@ -10,7 +10,6 @@ use crate::core::{InvalidValue, exact, in_range};
 /// The number of characters of a plan that other processes are told.
 const LONGEST_WORDS: usize = 200;
 
-/// The plan of a schedule.
 #[derive(Clone, Debug)]
 pub(super) enum TickPlan {
     /// Each multiple of this many milliseconds since 1970, more than zero.
@@ -21,14 +20,12 @@ pub(super) enum TickPlan {
 }
 
 impl TickPlan {
-    /// Returns the plan of a tick at each multiple of this time.
     pub(super) fn every(period: Duration) -> Result<Self, InvalidValue> {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         in_range("schedule.every", period, Duration::from_millis(10), 366 * DAY)?;
         whole_millis("schedule.every", period).map(Self::Every)
     }
 
-    /// Returns the plan of a cron expression in a zone.
     #[cfg(feature = "cron")]
     pub(super) fn cron(expression: &str, zone: &str) -> Result<Self, InvalidValue> {
         use std::time::SystemTime;
@@ -37,7 +34,6 @@ impl TickPlan {
         Cron::new(expression, zone, super::time::millis(now)).map(|cron| Self::Cron(Box::new(cron)))
     }
 
-    /// Returns the last tick at or before this time.
     pub(super) fn at_or_before(&self, time: Millis) -> Option<Millis> {
         match self {
             Self::Every(period) => Some(time - time % period),
@@ -46,12 +42,10 @@ impl TickPlan {
         }
     }
 
-    /// Returns the last tick before this time.
     pub(super) fn before(&self, time: Millis) -> Option<Millis> {
         self.at_or_before(time.checked_sub(1)?)
     }
 
-    /// Returns the first tick after this time.
     pub(super) fn after(&self, time: Millis) -> Option<Millis> {
         match self {
             Self::Every(period) => (time - time % period).checked_add(*period),

@@ -13,7 +13,6 @@ const SERVED: usize = 16;
 /// The largest number of runs: readers of JSON have whole numbers up to here.
 const MOST_RUNS: u64 = 1 << 53;
 
-/// The progress of a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct ScheduleProgress {
@@ -31,7 +30,6 @@ pub(super) struct ScheduleProgress {
 pub(super) type Floor = Rc<RefCell<ScheduleProgress>>;
 
 impl ScheduleProgress {
-    /// Returns the progress of a schedule that begins at this time.
     pub(super) fn begun(now: Millis, token: Token) -> Self {
         Self { begun: token.to_hex(), last: now, ..Self::default() }
     }
@@ -59,12 +57,10 @@ impl ScheduleProgress {
         Err(format!("number is {}, more than {MOST_RUNS}", self.number))
     }
 
-    /// Counts a run that is claimed.
     pub(super) fn count(&mut self) {
         self.number = self.number.saturating_add(1);
     }
 
-    /// Notes that the run with this token was claimed.
     pub(super) fn serve(&mut self, id: String) {
         if !self.has_served(&id) {
             self.served.push_back(id);

@@ -21,14 +21,11 @@ use crate::core::{Fence, Token};
 pub(super) struct ScheduleState {
     #[serde(flatten)]
     pub(super) progress: ScheduleProgress,
-    /// The token of the last claim.
     claim: String,
-    /// The largest fence of a claim.
     fence: u64,
     /// The time of the last claim.
     started: Millis,
     pub(super) paused: bool,
-    /// The run that was asked for.
     asked: Option<AskedRun>,
     runs: VecDeque<Entry>,
     /// The fields of a later version, which are left as they are.
@@ -44,19 +41,15 @@ struct AskedRun {
     later: Map<String, Value>,
 }
 
-/// The rules of a schedule.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub(super) due: DueRules,
     /// The shortest time between the starts of two runs.
     pub(super) at_least: Millis,
-    /// The largest number of runs at a time.
     pub(super) at_once: usize,
-    /// The number of runs in the history.
     pub(super) history: usize,
 }
 
-/// The next step of a runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Claim(WantedTick),
@@ -66,7 +59,6 @@ pub(super) enum Step {
     Overtaken,
 }
 
-/// A tick to be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WantedTick {
     pub(super) scheduled_for: Millis,
@@ -143,7 +135,6 @@ impl ScheduleState {
         }
     }
 
-    /// Claims a tick.
     pub(super) fn claim(
         &mut self,
         wanted: WantedTick,
@@ -169,7 +160,6 @@ impl ScheduleState {
         entry.tick()
     }
 
-    /// Returns true if this was the last claim.
     pub(super) fn was_claimed_by(&self, token: Token) -> bool {
         self.claim == token.to_hex()
     }
@@ -181,7 +171,6 @@ impl ScheduleState {
         }
     }
 
-    /// Goes on with the ticks after this time.
     pub(super) fn resume(&mut self, now: Millis) {
         if std::mem::take(&mut self.paused) {
             self.progress.last = self.progress.last.max(now);
@@ -201,7 +190,6 @@ impl ScheduleState {
         self.asked.as_ref().map(|asked| asked.at)
     }
 
-    /// Returns the history, the latest first.
     pub(super) fn history(&self) -> Vec<Run> {
         self.runs.iter().map(Entry::run).collect()
     }
@@ -227,7 +215,6 @@ mod tests {
         state.step(&PLAN, rules, Some(Fence::new(5)), running, now)
     }
 
-    /// Claims what is due now.
     fn claim(state: &mut ScheduleState, now: Millis) -> Tick {
         let Step::Claim(wanted) = step(state, &rules(), 0, now) else { panic!("nothing is due") };
         state.claim(wanted, Token::from_bits(u128::from(now)), Some(Fence::new(5)), 2, now)

@@ -29,7 +29,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The time after a claim that others have come before.
 const CLAIM_AGAIN: Duration = Duration::from_millis(20);
 
-/// One term of a runner.
 pub(super) struct RunnerTerm {
     job: Rc<TickJob>,
     lease: Arc<Lease>,
@@ -37,7 +36,6 @@ pub(super) struct RunnerTerm {
     /// Wakes a runner of this process that waits, because somebody has changed the state.
     changed: Arc<Notify>,
     stop: CancellationToken,
-    /// The start of the last run.
     began: Option<Instant>,
     /// The ends of runs that are not written down yet.
     ended: VecDeque<EndedRun>,
@@ -213,7 +211,6 @@ impl RunnerTerm {
         }
     }
 
-    /// Notes the end of a run.
     fn note(&mut self, ended: EndedRun) {
         let (name, EndedRun { number, took, outcome }) = (&self.job.name, &ended);
         match outcome {

@@ -22,7 +22,6 @@ pub(super) fn whole_millis(field: &str, time: Duration) -> Result<Millis, Invali
     u64::try_from(time.as_millis()).map_err(|_| InvalidValue::new(field, exact(time), "less time"))
 }
 
-/// Checks a time that was read.
 pub(super) fn check_time(field: &str, time: Millis) -> Result<(), String> {
     if time <= LATEST {
         return Ok(());

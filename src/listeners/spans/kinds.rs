@@ -152,7 +152,6 @@ impl LeaseSpan {
         Self(std::mem::replace(&mut self.0, Span::none()))
     }
 
-    /// Ends the span with this outcome.
     pub(crate) fn end(self, outcome: &'static str) {
         self.0.record("outcome", outcome);
     }

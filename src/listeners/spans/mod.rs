@@ -13,7 +13,6 @@ use crate::core::{Mode, ResourceName, TokenPrefix};
 /// The key of a holder's metadata that has its trace, as in the recommendation "Trace Context" of the W3C.
 pub(crate) const TRACEPARENT: &str = "traceparent";
 
-/// The subject of a span.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) resource: &'a ResourceName,

@@ -14,7 +14,6 @@ const CLASSES: usize = 64;
 /// The class of requests that came when there were enough classes.
 const OTHER: &str = "other";
 
-/// The class, in metrics, of requests that name none.
 pub(super) const NONE: &str = "none";
 
 /// A class of requests, by its place among the classes of a manager.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::core::LossReason;
 
-/// The end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestEnd {
     Granted { attempts: u32, waited: Duration },
@@ -41,7 +40,6 @@ pub(super) enum CountedEvent {
         left: Duration,
     },
     Missed,
-    /// A release has begun.
     Releasing {
         held_for: Duration,
     },

@@ -33,7 +33,6 @@ const RECLAIMS: &str = "leasehold_reclaims_total";
 const RESTARTS: &str = "leasehold_restarts_total";
 const STORE: &str = "leasehold_store_seconds";
 
-/// The kind of a metric.
 enum MetricKind {
     Counter,
     Gauge,
@@ -43,7 +42,6 @@ enum MetricKind {
 use MetricKind as K;
 use Unit::{Count, Seconds};
 
-/// All metrics, with their units and descriptions.
 #[rustfmt::skip]
 const ALL: [(MetricKind, &str, Unit, &str); 16] = [
     (K::Counter, REQUESTS, Count, "Requests for a lease that ended, by class and outcome: granted, refused, timed_out, cancelled, or the kind of error"),
@@ -78,7 +76,6 @@ pub(super) struct Meters {
     store: BTreeMap<(&'static str, bool), Histogram>,
 }
 
-/// The handles of one class.
 struct OfClass {
     name: Arc<str>,
     granted: Counter,

@@ -17,7 +17,6 @@ use super::{
 };
 use crate::core::{LossReason, Moment};
 
-/// The recorder of the counters.
 pub(crate) struct Recorder(Mutex<Counts>);
 
 struct Counts {
@@ -133,7 +132,6 @@ impl Recorder {
         name.filter(|name| Class::check(name).is_ok()).map(|name| self.counts().classes.named(name))
     }
 
-    /// Returns the name of a class.
     pub(crate) fn class_name(&self, class: Class) -> Option<Arc<str>> {
         self.counts().classes.name(class).cloned()
     }

@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use super::recorder::Recorder;
 
-/// A measurement that has begun.
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
@@ -12,7 +11,6 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
-    /// Tells the time since the start.
     pub(crate) fn store_answered(self, recorder: &Recorder, verb: &'static str, well: bool) {
         recorder.store_answered(verb, well, self.0.elapsed());
     }

@@ -66,7 +66,6 @@ impl Summary {
     }
 }
 
-/// A summary in the making.
 #[derive(Clone, Default)]
 pub(super) struct RunningSummary {
     /// The counters, without the two distributions.

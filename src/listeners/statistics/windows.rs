@@ -8,7 +8,6 @@ use super::{
 };
 use crate::core::Moment;
 
-/// The number of whole steps in a window.
 const STEPS: u32 = 12;
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -35,7 +34,6 @@ impl Windows {
         self.hour.advance(now);
     }
 
-    /// Returns the summaries of the last minute and the last hour.
     pub(super) fn summaries(&self) -> (Summary, Summary) {
         (self.minute.summary(), self.hour.summary())
     }
@@ -84,10 +82,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(secs: u64) -> Moment {
-        Moment::since_origin(Duration::from_secs(secs))
-    }
+    use crate::core::made_up::at_secs as at;
 
     /// The requests that the two windows know at this time.
     fn requests(windows: &mut Windows, secs: u64) -> (u64, u64) {

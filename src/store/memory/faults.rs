@@ -4,7 +4,6 @@ use std::{collections::VecDeque, iter, time::Duration};
 
 use crate::store::StoreError;
 
-/// The fault of one verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The verb is not executed.
@@ -15,7 +14,6 @@ pub(super) enum Fault {
     Stall(Duration),
 }
 
-/// The faults to come, one for each verb.
 #[derive(Debug, Default)]
 pub(super) struct Faults(VecDeque<Fault>);
 

@@ -22,7 +22,6 @@ pub(super) struct Holders {
     due: BTreeSet<(Moment, Token)>,
     /// The time at which the resource is free of each record.
     openings: BTreeSet<(Moment, Token)>,
-    /// The permits that all records take together.
     taken: u64,
     /// The numbers of the records by their capacity of permits.
     capacities: BTreeMap<NonZeroU32, u64>,
@@ -159,7 +158,6 @@ impl Holders {
         self.share_of(owner).map_or(0, |share| share.holds)
     }
 
-    /// Returns the records, those that end first in front.
     pub(super) fn in_order_of_end(&self) -> impl Iterator<Item = &HoldRecord> {
         self.due.iter().map(|(_, token)| &self.records[token])
     }

@@ -52,7 +52,6 @@ impl Inboxes {
         true
     }
 
-    /// Sends a notification to all inboxes.
     pub(super) fn notify_all(&self, notification: &Notification) {
         let listeners = self.listeners();
         if !listeners.disconnected && !listeners.losing {

@@ -20,7 +20,6 @@ const BLOCK: u64 = 256;
 const FIRST_TOKEN: Token = Token::from_bits(0);
 const LAST_TOKEN: Token = Token::from_bits(u128::MAX);
 
-/// The waiters of a resource.
 #[derive(Debug, Default)]
 pub(super) struct WaitQueue {
     waiters: BTreeMap<Arrival, QueuedWaiter>,
@@ -32,7 +31,6 @@ pub(super) struct WaitQueue {
     expirations: BTreeSet<(Moment, Arrival)>,
     /// The times by which hand-overs must be taken up.
     offers: BTreeSet<(Moment, Arrival)>,
-    /// The latest roll call.
     roll: Option<RollCall>,
     /// The roll call before that, if something handed over after it was not taken up either. A waiter that has not
     /// answered it is taken for dead.
@@ -51,7 +49,6 @@ struct RollCall {
     up_to: Arrival,
 }
 
-/// One waiter.
 #[derive(Debug)]
 pub(super) struct QueuedWaiter {
     pub(super) asked: Acquisition,
@@ -222,7 +219,6 @@ impl WaitQueue {
         waited
     }
 
-    /// Removes all whose tickets have expired.
     pub(super) fn settle(&mut self, now: Moment) {
         while let Some(&(gone, arrival)) = self.expirations.first()
             && gone <= now

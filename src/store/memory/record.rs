@@ -66,13 +66,11 @@ impl HoldRecord {
         }
     }
 
-    /// Describes the hold as in an inspection.
     pub(super) fn inspect(&self, now: Moment) -> Holder {
         let held_for = since_given(self.fence.get(), micros(now).get()).filter(|_| self.holds());
         Holder { held_for, ..self.describe(now) }
     }
 
-    /// Describes the hold as in a refusal.
     pub(super) fn describe(&self, now: Moment) -> Holder {
         Holder {
             token: self.token.prefix(),

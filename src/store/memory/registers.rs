@@ -25,7 +25,6 @@ struct Kept {
 }
 
 impl Registers {
-    /// Sets the time of day at this moment.
     pub(super) fn set_time(&mut self, time: SystemTime, now: Moment) {
         let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         self.origin = since_1970.saturating_sub(now.time_since_origin());
@@ -35,7 +34,6 @@ impl Registers {
         self.kept.clear();
     }
 
-    /// Returns the names of all registers, in order.
     pub(super) fn names(&mut self, now: Moment) -> Vec<ResourceName> {
         self.settle(now);
         self.kept.keys().cloned().collect()

@@ -179,12 +179,10 @@ impl Resource {
         self.holders.is_empty()
     }
 
-    /// Returns true if somebody waits for it.
     pub(super) fn is_waited_for(&self) -> bool {
         !self.queue.is_empty()
     }
 
-    /// Returns true if nothing of it has to be kept.
     pub(super) fn is_removable(&self) -> bool {
         self.holders.is_empty() && self.queue.is_removable()
     }
@@ -326,7 +324,6 @@ impl Resource {
         }
     }
 
-    /// Lets an acquisition wait, if it wants to and may.
     fn keep_out(&mut self, asked: &Acquisition, refusal: Refusal, turn: &mut VerbTurn<'_>) -> Acquired {
         let Some(ticket) = asked.ticket else {
             self.remove_ticket(asked.hold.token, turn);

@@ -45,7 +45,6 @@ impl MemoryState {
         }
     }
 
-    /// Drops all that is kept under a name.
     pub(super) fn clear(&mut self) {
         self.resources.clear();
         self.registers.clear();
@@ -103,7 +102,6 @@ impl MemoryState {
         answer
     }
 
-    /// Acquires all of these, or none.
     pub(super) fn acquire_all(
         &mut self,
         asked: &[Arc<Acquisition>],

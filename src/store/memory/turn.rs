@@ -44,7 +44,6 @@ impl<'a> VerbTurn<'a> {
         self.least_fence = fence.min(micros(self.now + AHEAD_AT_MOST)).get();
     }
 
-    /// Returns true if a quorum proposes a fence.
     pub(super) const fn has_proposal(&self) -> bool {
         self.has_proposal
     }
@@ -54,7 +53,6 @@ impl<'a> VerbTurn<'a> {
         micros(self.now)
     }
 
-    /// Makes all fences from now on larger than this one.
     pub(super) fn raise_fence(&mut self, fence: Fence) {
         *self.last_fence = (*self.last_fence).max(fence.get());
     }
@@ -73,7 +71,6 @@ impl<'a> VerbTurn<'a> {
         self.steps += 1;
     }
 
-    /// Sends a notification. Returns true if somebody is subscribed.
     pub(super) fn notify(&self, inbox: Inbox, notification: &Notification) -> bool {
         self.inboxes.notify(inbox, notification)
     }

@@ -28,7 +28,6 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Books {
     pub(super) tokens: Tokens,
-    /// The pending releases of each node.
     pub(super) releases: Vec<NodeReleases>,
     /// The observations of each node.
     pub(super) nodes: Vec<Observed>,
@@ -58,7 +57,6 @@ impl LessonTimes {
 /// The work that is left after an event of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remaining {
-    /// Nothing.
     Nothing,
     /// Nothing, because nobody waits.
     Nobody,

@@ -68,10 +68,7 @@ fn ahead(clock: Fence, of: Moment) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(millis: u64) -> Moment {
-        Moment::since_origin(Duration::from_millis(millis))
-    }
+    use crate::core::made_up::at_millis as at;
 
     #[test]
     fn proposals_follow_the_clocks_at_the_pace_of_time_and_never_repeat_a_number() {

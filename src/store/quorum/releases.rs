@@ -49,7 +49,6 @@ impl PendingRelease {
     }
 }
 
-/// The pending releases of one node.
 #[derive(Debug, Default)]
 pub(super) struct NodeReleases {
     pending: BTreeMap<Token, PendingRelease>,

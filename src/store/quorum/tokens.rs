@@ -33,7 +33,6 @@ pub(super) struct Tokens {
 
 #[derive(Debug)]
 struct WantedToken {
-    /// The latest attempt.
     attempt: u64,
     end: Moment,
     /// Its place in the queues of the nodes. `None` for a try.
@@ -62,7 +61,6 @@ pub(super) struct Granted {
 pub(super) struct Before {
     /// The fence that it should be granted with: that of the live hold that it repeats or re-enters.
     pub(super) expected: Option<Arc<GivenFence>>,
-    /// True if it waited.
     pub(super) waited: bool,
 }
 
@@ -198,12 +196,10 @@ impl Tokens {
         self.wanted.get(&token).is_some_and(|wanted| wanted.attempt == attempt && wanted.waits())
     }
 
-    /// Returns true if anybody wants this token.
     pub(super) fn is_wanted(&self, token: Token) -> bool {
         self.wanted.contains_key(&token)
     }
 
-    /// Returns true if this is the latest attempt on the token.
     pub(super) fn is_latest(&self, token: Token, attempt: u64) -> bool {
         self.wanted.get(&token).is_some_and(|wanted| wanted.attempt == attempt)
     }

@@ -53,7 +53,6 @@ fn bytes(Hold { resource, owner, .. }: &Hold) -> usize {
     REST + resource.as_bytes().len() + owner.as_ref().map_or(0, |owner| owner.as_str().len())
 }
 
-/// The order of calls.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum CallOrder {
     /// As few calls as possible. They are sent at the same time, unless two have a resource in common: then the later one

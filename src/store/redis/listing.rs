@@ -56,7 +56,6 @@ pub(super) async fn list(
     Ok(Listing { resources: names.into_iter().collect(), complete, cut_short, walked })
 }
 
-/// Returns one step of the walk.
 fn step(shape: &KeyShape, walk: &Walk, cursor: u64) -> Call {
     // The server has no way to carry a mark here. A script may answer with a list of two whose second is a list, but
     // that one begins with a verdict, which is no key that the pattern matches, unless the prefix is empty.

@@ -4,7 +4,7 @@ mod histories;
 mod release;
 
 use super::*;
-use crate::core::{Backoff, jitter};
+use crate::core::{Backoff, jitter, made_up::at_millis as at};
 
 const ALONE: Situation = Situation { subscribed: true, relied_on: false, caller_gone: false };
 const LEADER: Situation = Situation { subscribed: true, relied_on: true, caller_gone: false };
@@ -18,10 +18,6 @@ const LEAD: (u64, Event) = (0, Event::Lead);
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
-}
-
-fn at(millis: u64) -> Moment {
-    Moment::since_origin(ms(millis))
 }
 
 fn terms() -> Terms {
@@ -44,7 +40,6 @@ fn failed(unknown: bool, transient: bool) -> Answer {
     Answer::Failed { unknown, transient }
 }
 
-/// The answer to an attempt that was sent at `sent`.
 fn answered(sent: u64, answer: Answer) -> Event {
     Event::Answered { sent: at(sent), answer }
 }
@@ -67,7 +62,6 @@ fn releases(end: Option<End>, now: u64) -> Steps {
     Steps { end, leave: true, release, ..Steps::default() }
 }
 
-/// Feeds an acquisition one more event.
 fn on(acquisition: &mut Acquisition, now: u64, event: Event) -> Steps {
     acquisition.on(event, at(now), || 0.5, ALONE)
 }

@@ -56,19 +56,13 @@ use crate::lease::Lease;
 ///
 /// A combinator that runs a whole stream in one poll, such as `ActorStreamExt::finish`, is looked at once for each poll:
 /// `run_interval` and `add_stream` look before each turn.
-pub struct SingletonContext<A>
-where
-    A: Actor<Context = Self>,
-{
+pub struct SingletonContext<A: Actor<Context = Self>> {
     parts: ContextParts<A>,
     mailbox: Option<Mailbox<A>>,
     lease: Arc<Lease>,
 }
 
-impl<A> SingletonContext<A>
-where
-    A: Actor<Context = Self>,
-{
+impl<A: Actor<Context = Self>> SingletonContext<A> {
     pub(super) fn new(lease: Arc<Lease>) -> Self {
         let mailbox = Mailbox::default();
         Self { parts: ContextParts::new(mailbox.sender_producer()), mailbox: Some(mailbox), lease }
@@ -91,10 +85,7 @@ where
     }
 }
 
-impl<A> ActorContext for SingletonContext<A>
-where
-    A: Actor<Context = Self>,
-{
+impl<A: Actor<Context = Self>> ActorContext for SingletonContext<A> {
     fn stop(&mut self) {
         self.parts.stop();
     }
@@ -108,25 +99,16 @@ where
     }
 }
 
-impl<A> AsyncContext<A> for SingletonContext<A>
-where
-    A: Actor<Context = Self>,
-{
+impl<A: Actor<Context = Self>> AsyncContext<A> for SingletonContext<A> {
     fn address(&self) -> Addr<A> {
         self.parts.address()
     }
 
-    fn spawn<F>(&mut self, future: F) -> SpawnHandle
-    where
-        F: ActorFuture<A, Output = ()> + 'static,
-    {
+    fn spawn<F: ActorFuture<A, Output = ()> + 'static>(&mut self, future: F) -> SpawnHandle {
         self.parts.spawn(WhileHeld(Box::pin(future)))
     }
 
-    fn wait<F>(&mut self, future: F)
-    where
-        F: ActorFuture<A, Output = ()> + 'static,
-    {
+    fn wait<F: ActorFuture<A, Output = ()> + 'static>(&mut self, future: F) {
         self.parts.wait(WhileHeld(Box::pin(future)));
     }
 
@@ -138,7 +120,6 @@ where
         self.spawn(IntervalFunc::new(interval, while_held(task)).finish())
     }
 
-    /// As `run_interval`.
     fn run_interval_at<F>(&mut self, start: Instant, interval: Duration, task: F) -> SpawnHandle
     where
         F: FnMut(&mut A, &mut Self) + 'static,
@@ -156,10 +137,7 @@ where
     }
 }
 
-impl<A> AsyncContextParts<A> for SingletonContext<A>
-where
-    A: Actor<Context = Self>,
-{
+impl<A: Actor<Context = Self>> AsyncContextParts<A> for SingletonContext<A> {
     fn parts(&mut self) -> &mut ContextParts<A> {
         &mut self.parts
     }
@@ -177,12 +155,9 @@ where
 }
 
 /// Returns a task that does nothing when the lease is over.
-fn while_held<A>(
+fn while_held<A: Actor<Context = SingletonContext<A>>>(
     mut task: impl FnMut(&mut A, &mut SingletonContext<A>) + 'static,
-) -> impl FnMut(&mut A, &mut SingletonContext<A>) + 'static
-where
-    A: Actor<Context = SingletonContext<A>>,
-{
+) -> impl FnMut(&mut A, &mut SingletonContext<A>) + 'static {
     move |actor, ctx| {
         if !ctx.is_over() {
             task(actor, ctx);
@@ -211,10 +186,7 @@ where
     }
 }
 
-impl<A> fmt::Debug for SingletonContext<A>
-where
-    A: Actor<Context = Self>,
-{
+impl<A: Actor<Context = Self>> fmt::Debug for SingletonContext<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SingletonContext")
             .field("state", &self.state())

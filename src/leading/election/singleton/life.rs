@@ -14,23 +14,22 @@ use tokio_util::sync::CancellationToken;
 use super::context::SingletonContext;
 use crate::{lease::Lease, runtime::supervisor::message_of};
 
-/// The end of a life.
 #[derive(Debug)]
 pub(super) enum LifeEnd {
     /// The lease is over. The actor was dropped, after `stopping` and `stopped`.
     Over,
     /// It stopped: by itself, or because it was told to.
     Stopped,
-    /// It panicked, with this message.
     Panicked(String),
 }
 
 /// Runs an actor. When `stop` is cancelled it is stopped as by `ctx.stop()`; it may go on (`Running::Continue`) and
 /// stop by itself, as long as the lease is valid.
-pub(super) async fn live<A>(lease: &Arc<Lease>, actor: A, stop: &CancellationToken) -> LifeEnd
-where
-    A: Actor<Context = SingletonContext<A>>,
-{
+pub(super) async fn live<A: Actor<Context = SingletonContext<A>>>(
+    lease: &Arc<Lease>,
+    actor: A,
+    stop: &CancellationToken,
+) -> LifeEnd {
     let mut life = Box::new(SingletonContext::new(Arc::clone(lease)).into_future(actor));
     // Without an address an actor stops when it has nothing to do.
     let _address = life.address();

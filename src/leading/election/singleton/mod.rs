@@ -79,10 +79,7 @@ pub struct Singleton<A> {
     crashes: RefCell<Crashes>,
 }
 
-impl<A> Singleton<A>
-where
-    A: Actor<Context = SingletonContext<A>>,
-{
+impl<A: Actor<Context = SingletonContext<A>>> Singleton<A> {
     /// Stands for the lead, and runs the actor that `factory` makes while it leads. Returns the election, which takes
     /// [`Resign`](super::Resign), [`Campaign`](super::Campaign), [`Leader`](super::Leader) and [`Unwell`](super::Unwell).
     /// Recipients that the candidacy names are told beside the singleton.
@@ -105,10 +102,7 @@ where
     }
 }
 
-impl<A> TermWork for Singleton<A>
-where
-    A: Actor<Context = SingletonContext<A>>,
-{
+impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
     /// Runs one life of the actor after the other.
     async fn term(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
         let resource = lease.resource();

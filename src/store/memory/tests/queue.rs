@@ -25,7 +25,6 @@ async fn ahead(store: &MemoryStore, asked: &Acquisition) -> u64 {
     }
 }
 
-/// Hands this token over, on a resource of its own.
 async fn hand_over(store: &MemoryStore, token: u128) {
     let (name, holder) = (format!("job/{token}"), token + 1_000);
     fence(store, &exclusive(&name, holder)).await;

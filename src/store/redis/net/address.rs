@@ -6,7 +6,6 @@ use redis::{Client, ConnectionAddr, ConnectionInfo};
 
 use crate::store::{StoreError, redis::net::errors};
 
-/// The address of a server.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct NodeAddress {
     host: String,

@@ -19,7 +19,6 @@ use crate::{
     store::{StoreError, redis::net::errors},
 };
 
-/// One call.
 pub(crate) struct Call {
     command: Cmd,
     answers: OwnAnswers,
@@ -39,7 +38,6 @@ enum OwnAnswers {
     Like(Box<dyn Fn(&Value) -> bool + Send + Sync>),
 }
 
-/// The answer to a call.
 pub(crate) struct CallAnswer {
     pub(crate) value: Value,
     /// True if an earlier try of the same call was sent and lost: it may have been executed.

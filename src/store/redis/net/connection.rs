@@ -43,7 +43,6 @@ type Opening = Shared<BoxFuture<'static, Result<OpenConnection, StoreError>>>;
 #[derive(Clone)]
 struct OpenConnection {
     connection: MultiplexedConnection,
-    /// The address of the server.
     address: Arc<str>,
     /// The master that the sentinels named for it.
     master: Option<NodeAddress>,

@@ -9,7 +9,6 @@ use crate::store::{
     redis::net::{address::NodeAddress, opening::address, sentinel::Sentinels},
 };
 
-/// The endpoint of a connection.
 #[derive(Clone)]
 pub(crate) enum Endpoint {
     Fixed(Box<Client>),

@@ -47,7 +47,6 @@ pub(crate) struct Subscriber {
     told: Option<&'static str>,
 }
 
-/// An open subscription.
 struct Subscription {
     sink: PubSubSink,
     messages: PubSubStream,

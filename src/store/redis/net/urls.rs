@@ -16,7 +16,6 @@ const SENTINEL: &str = "redis+sentinel://[user:password@]host[:port],…/service
                         [?sentinel_user=…&sentinel_password=…]";
 const CLUSTER: &str = "redis+cluster://[user:password@]host[:port],…";
 
-/// The servers that a URL names.
 pub(crate) enum NamedServers {
     One(Box<Client>),
     Sentinel { sentinels: Vec<Client>, service: String, nodes: Nodes },

@@ -102,7 +102,6 @@ fn told(slots: Value, nodes: &str, asked: &NodeAddress) -> Option<Vec<SlotRange>
 /// A live replica, as a line of `CLUSTER NODES` has it.
 struct Replica<'a> {
     id: &'a str,
-    /// The id of its master.
     master: &'a str,
     address: NodeAddress,
     /// The same address by name, if it has one.

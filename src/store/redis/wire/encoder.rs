@@ -25,7 +25,6 @@ const FOR_EVER: u64 = 0;
 /// The interval in which reads write the end of a register anew.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The encoder of calls.
 pub(crate) struct Encoder {
     layout: Layout,
     prefix: String,

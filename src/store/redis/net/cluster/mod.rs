@@ -174,7 +174,6 @@ impl Cluster {
         (map.version, node)
     }
 
-    /// Returns the connections to all masters.
     pub(crate) async fn masters(&self) -> Result<Vec<Arc<Connection>>, StoreError> {
         let version = self.state.map.borrow().version;
         // The map is read anew: an answer that leaves a master out would be wrong.
