@@ -1,12 +1,14 @@
 //! The stores in the memory of this process: one for each name, shared by all who open it.
 
-use std::{
-    collections::BTreeMap,
-    env,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, env};
 
-use crate::{config::StoreUrl, core::InvalidValue, store::MemoryStore};
+use parking_lot::Mutex;
+
+use crate::{
+    config::StoreUrl,
+    core::{InvalidValue, ensure},
+    store::MemoryStore,
+};
 
 const SCHEME: &str = "memory://";
 const LONGEST_NAME: usize = 64;
@@ -28,8 +30,7 @@ pub(super) fn warning(name: &str) -> String {
 
 /// Returns the store of this name. Another prefix is another store, because on a server it would see none of the same keys.
 pub(super) fn shared(name: &str, prefix: &str) -> MemoryStore {
-    // An insertion that panics leaves the map as it was.
-    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut stores = STORES.lock();
     let store = stores.entry((name.to_owned(), prefix.to_owned())).or_insert_with(|| {
         tracing::warn!("{}", warning(name));
         MemoryStore::default()
@@ -52,10 +53,8 @@ impl StoreUrl {
     pub(super) fn memory_name(&self) -> Result<Option<&str>, InvalidValue> {
         let Some(name) = self.0.strip_prefix(SCHEME) else { return Ok(None) };
         let known = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-        if name.len() <= LONGEST_NAME && name.bytes().all(known) {
-            return Ok(Some(name));
-        }
         let allowed = format!("memory:// or memory://name, with up to {LONGEST_NAME} of A-Z a-z 0-9 _ . -");
-        Err(InvalidValue::new("store.url", "memory://…", allowed))
+        let is_name = name.len() <= LONGEST_NAME && name.bytes().all(known);
+        ensure(is_name, "store.url", "memory://…", allowed).map(|()| Some(name))
     }
 }

@@ -212,9 +212,7 @@ impl ConfigSources {
     /// Returns the settings with one more. It is tried alone, so that an error can only be about this one.
     fn with(&self, section: &str, key: &str, value: Value) -> Result<(Table, Config), String> {
         let mut merged = self.merged.clone();
-        let Some(Value::Table(body)) = merged.get_mut(section) else {
-            return Err(self.no_section(section));
-        };
+        let Some(Value::Table(body)) = merged.get_mut(section) else { return Err(self.no_section(section)) };
         body.insert(key.to_owned(), value);
         let config =
             merged.clone().try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;

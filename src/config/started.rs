@@ -1,11 +1,9 @@
 //! The managers that configurations have started in this process: a second one for the same store is a mistake more often than not.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use actix::{Addr, WeakAddr};
+use parking_lot::Mutex;
 
 use crate::{config::StoreConfig, manager::LockManager};
 
@@ -17,8 +15,7 @@ static STARTED: Mutex<BTreeMap<StorePlace, Vec<WeakAddr<LockManager>>>> = Mutex:
 /// Notes a manager that was started. Logs a warning if it is the second of its store that runs.
 pub(super) fn note(store: &StoreConfig, manager: &Addr<LockManager>) {
     let place = (store.url.0.clone(), store.prefix.clone());
-    // An insertion that panics leaves the map as it was.
-    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut started = STARTED.lock();
     let managers = started.entry(place).or_default();
     managers.retain(|manager| manager.upgrade().is_some_and(|manager| manager.connected()));
     managers.push(manager.downgrade());

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     config::{Config, ConfigError, StoreUrl, memory},
-    core::{InvalidValue, exact},
+    core::{InvalidValue, ensure, exact},
     store::{RedisStore, Store, redis::RedisOptions},
 };
 
@@ -76,14 +76,11 @@ impl Config {
     fn check_response_timeout(&self) -> Result<(), InvalidValue> {
         let (timeout, interval, ttl) =
             (self.response_timeout(), self.lease.renewal_interval(), self.lease.ttl);
-        if timeout <= self.time_to_repeat() {
-            return Ok(());
-        }
         let allowed = format!(
             "at most half of what lies between lease.renewal_interval ({}) and lease.ttl ({})",
             exact(interval),
             exact(ttl)
         );
-        Err(InvalidValue::new("store.response_timeout", exact(timeout), allowed))
+        ensure(timeout <= self.time_to_repeat(), "store.response_timeout", exact(timeout), allowed)
     }
 }

@@ -166,25 +166,21 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_up_to_the_maximum_and_end_with_the_attempts() {
-        let exact = |backoff: Backoff| pauses(backoff.jitter(Jitter::None), 0.3);
-        assert_eq!(exact(Backoff::FLASH_SALE), [80, 160]);
-        assert_eq!(exact(Backoff::SCHEDULED_JOB), [150, 300, 600, 1200]);
-        assert_eq!(exact(Backoff::DEFAULT), [100, 200, 400, 800, 1000, 1000, 1000, 1000]);
-    }
-
-    #[test]
-    fn jitter_stays_within_its_bounds() {
-        assert_eq!(pauses(Backoff::FLASH_SALE, 0.0), [40, 80]);
-        assert_eq!(pauses(Backoff::FLASH_SALE, 0.5), [60, 120]);
-        assert_eq!(pauses(Backoff::FLASH_SALE.jitter(Jitter::Full), 0.0), [0, 0]);
-        assert_eq!(pauses(Backoff::FLASH_SALE.jitter(Jitter::Full), 0.5), [40, 80]);
-    }
-
-    #[test]
-    fn the_hundred_thousandth_pause_is_still_the_maximum() {
-        let pause = Backoff::DEFAULT.jitter(Jitter::None).pause(u32::MAX, 0.0);
-        assert_eq!(pause, Some(Duration::from_secs(1)));
+    fn pauses_double_up_to_the_maximum_and_end_with_the_attempts_and_jitter_stays_within_its_bounds() {
+        use Jitter::{Equal, Full, None};
+        for (backoff, jitter, draw, expected) in [
+            (Backoff::FLASH_SALE, None, 0.3, &[80, 160][..]),
+            (Backoff::SCHEDULED_JOB, None, 0.3, &[150, 300, 600, 1200]),
+            (Backoff::DEFAULT, None, 0.3, &[100, 200, 400, 800, 1000, 1000, 1000, 1000]),
+            (Backoff::FLASH_SALE, Equal, 0.0, &[40, 80]),
+            (Backoff::FLASH_SALE, Equal, 0.5, &[60, 120]),
+            (Backoff::FLASH_SALE, Full, 0.0, &[0, 0]),
+            (Backoff::FLASH_SALE, Full, 0.5, &[40, 80]),
+        ] {
+            assert_eq!(pauses(backoff.jitter(jitter), draw), expected, "{backoff:?} {draw}");
+        }
+        let hundred_thousandth = Backoff::DEFAULT.jitter(None).pause(u32::MAX, 0.0);
+        assert_eq!(hundred_thousandth, Some(Duration::from_secs(1)));
     }
 
     #[test]

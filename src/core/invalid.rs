@@ -52,15 +52,22 @@ pub fn in_range(field: &str, value: Duration, least: Duration, most: Duration) -
     Err(InvalidValue::new(field, exact(value), format!("{} to {}", exact(least), exact(most))))
 }
 
+/// Refuses a value that is not allowed.
+pub(crate) fn ensure(
+    is_allowed: bool,
+    field: &str,
+    value: impl fmt::Display,
+    allowed: impl Into<String>,
+) -> Result<(), InvalidValue> {
+    if is_allowed { Ok(()) } else { Err(InvalidValue::new(field, value, allowed)) }
+}
+
 /// Refuses a number that is zero.
 pub(crate) fn not_zero<N: Default + PartialEq + fmt::Display>(
     field: &str,
     value: N,
 ) -> Result<(), InvalidValue> {
-    if value != N::default() {
-        return Ok(());
-    }
-    Err(InvalidValue::new(field, value, "1 or more"))
+    ensure(value != N::default(), field, value, "1 or more")
 }
 
 impl fmt::Display for InvalidValue {

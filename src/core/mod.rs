@@ -32,7 +32,7 @@ pub(crate) use self::{
     demand::Demand,
     doubling::Doubling,
     fence::since_given,
-    invalid::{not_zero, without_addresses},
+    invalid::{ensure, not_zero, without_addresses},
     pauses::Pauses,
     quorum::{QuorumTurn, TurnEvent, TurnNews, TurnStep, most_named},
     readable::{readable, readable_debug},

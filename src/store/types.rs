@@ -67,6 +67,21 @@ impl Acquisition {
     }
 }
 
+/// Returns an exclusive try with a TTL of 10 s, for tests.
+#[cfg(test)]
+pub(crate) fn exclusive(resource: &str, token: u128) -> Acquisition {
+    let (resource, token) = (ResourceName::new(resource).unwrap(), Token::from_bits(token));
+    Acquisition {
+        hold: Hold { resource, token, owner: None },
+        mode: Mode::Exclusive,
+        reentrant: false,
+        ttl: Duration::from_secs(10),
+        lock_delay: Duration::ZERO,
+        metadata: Arc::default(),
+        ticket: None,
+    }
+}
+
 /// The certain answers to [`Store::acquire_each`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquired {

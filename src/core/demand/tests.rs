@@ -21,34 +21,21 @@ fn expected(demand: &Demand, ahead: u64, age: Option<u64>, now: u64) -> Option<u
 }
 
 #[test]
-fn nothing_seen_is_nothing_known() {
-    assert_eq!(expected(&Demand::default(), 0, None, 0), None);
-    assert_eq!(expected(&Demand::default(), 7, Some(5), 0), None);
-}
-
-#[test]
 fn holds_alone_tell_what_is_left_of_the_holder_and_how_long_those_ahead_take() {
-    let demand = after_holds(&[100; 20], 0);
-    assert_eq!(expected(&demand, 0, None, 0), Some(100), "a holder of which nothing is known");
-    assert_eq!(expected(&demand, 0, Some(70), 0), Some(30));
-    assert_eq!(expected(&demand, 3, Some(70), 0), Some(330));
-    let uneven = after_holds(&[50, 150], 0);
-    assert_eq!(expected(&uneven, 0, Some(0), 0), Some(100));
-    assert_eq!(expected(&uneven, 0, Some(60), 0), Some(90), "it is a long one");
-}
-
-#[test]
-fn a_holder_that_takes_much_longer_than_any_before_makes_the_wait_unknown() {
-    let demand = after_holds(&[100; 3], 0);
-    assert_eq!(expected(&demand, 0, Some(110), 0), Some(100), "it may be a longer one");
-    assert_eq!(expected(&demand, 5, Some(201), 0), None);
-}
-
-#[test]
-fn the_last_holds_count_and_those_before_are_forgotten() {
-    let mut demand = after_holds(&[1_000; 16], 0);
-    (0..16).for_each(|_| demand.held(ms(10), at(0)));
-    assert_eq!(expected(&demand, 9, None, 0), Some(100));
+    for (holds, ahead, age, wait, why) in [
+        (&[][..], 0, None, None, "nothing seen is nothing known"),
+        (&[], 7, Some(5), None, "the same"),
+        (&[100; 20], 0, None, Some(100), "a holder of which nothing is known"),
+        (&[100; 20], 0, Some(70), Some(30), "a part of it is over"),
+        (&[100; 20], 3, Some(70), Some(330), "those ahead take their time"),
+        (&[50, 150], 0, Some(0), Some(100), "the mean"),
+        (&[50, 150], 0, Some(60), Some(90), "it is a long one"),
+        (&[100; 3], 0, Some(110), Some(100), "it may be a longer one"),
+        (&[100; 3], 5, Some(201), None, "it takes much longer than any before"),
+        (&[[1_000; 16], [10; 16]].concat(), 9, None, Some(100), "those before the last are forgotten"),
+    ] {
+        assert_eq!(expected(&after_holds(holds, 0), ahead, age, 0), wait, "{why}");
+    }
 }
 
 #[test]

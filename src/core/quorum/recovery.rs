@@ -111,7 +111,10 @@ pub fn lessons(
     } else if !all {
         return if forgetful.is_empty() { Ok(Vec::new()) } else { Err(NotYet::Missing) };
     } else {
-        answered().map(|report| report.last.max(led(report.clock))).max()
+        // The largest that a node may have given out without having been told a larger one.
+        let lead = u64::try_from(AHEAD_AT_MOST.as_micros()).unwrap_or(u64::MAX);
+        let led = |report: &Report| Fence::new(report.clock.get().saturating_add(lead));
+        answered().map(|report| report.last.max(led(report))).max()
     };
     let fence = fence.unwrap_or(Fence::new(0));
     match forgetful.iter().map(|(_, report)| left(report)).min() {
@@ -127,12 +130,6 @@ fn lesson(report: &Report, fence: Fence) -> Recovered {
     let Incarnation { id, durable, .. } = &report.incarnation;
     // Grants that the node has already given out by itself do not count either.
     Recovered { incarnation: id.clone(), durable: *durable, fence: fence.max(report.last) }
-}
-
-/// Returns the largest fence that a node with this clock may have given out without having been told a larger one.
-fn led(clock: Fence) -> Fence {
-    let ahead = u64::try_from(AHEAD_AT_MOST.as_micros()).unwrap_or(u64::MAX);
-    Fence::new(clock.get().saturating_add(ahead))
 }
 
 #[cfg(test)]

@@ -155,21 +155,17 @@ fn sync_directory_of(_: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn fence(number: u64) -> Fence {
-        Fence::new(number)
-    }
-
     #[test]
     fn a_file_is_written_by_the_largest_fence_alone() {
         let directory = tempfile::tempdir().unwrap();
         let file = FencedFile::new(directory.path().join("winners"));
-        file.write(fence(9), "nine").unwrap();
-        file.write(fence(9), "nine again").unwrap();
-        file.enter(fence(10)).unwrap();
-        let refused = file.write(fence(9), "late").unwrap_err();
+        file.write(Fence::new(9), "nine").unwrap();
+        file.write(Fence::new(9), "nine again").unwrap();
+        file.enter(Fence::new(10)).unwrap();
+        let refused = file.write(Fence::new(9), "late").unwrap_err();
         assert_eq!(refused.to_string(), "fence 9 is stale: 10 is known");
         assert_eq!(fs::read_to_string(file.path()).unwrap(), "nine again");
-        assert_eq!(file.largest().unwrap(), Some(fence(10)));
+        assert_eq!(file.largest().unwrap(), Some(Fence::new(10)));
     }
 
     #[test]
@@ -178,7 +174,7 @@ mod tests {
         let file = FencedFile::new(directory.path().join("winners"));
         assert_eq!(file.largest().unwrap(), None);
         fs::write(directory.path().join("winners.fence"), "torn").unwrap();
-        assert!(matches!(file.write(fence(9), "nine"), Err(FencedWriteError::Failed(_))));
+        assert!(matches!(file.write(Fence::new(9), "nine"), Err(FencedWriteError::Failed(_))));
         assert!(!file.path().exists());
     }
 
@@ -189,7 +185,7 @@ mod tests {
         std::thread::scope(|scope| {
             for number in (1..=50_u64).rev() {
                 let file = &file;
-                scope.spawn(move || match file.write(fence(number), number.to_string()) {
+                scope.spawn(move || match file.write(Fence::new(number), number.to_string()) {
                     Ok(()) | Err(FencedWriteError::Stale(_)) => {}
                     Err(error) => panic!("{error:?}"),
                 });

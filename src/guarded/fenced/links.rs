@@ -47,10 +47,6 @@ mod tests {
         guarded::fenced::{FencedFile, FencedWriteError},
     };
 
-    fn fence(number: u64) -> Fence {
-        Fence::new(number)
-    }
-
     /// A directory with `data/winners`, and another one with links to it.
     fn linked() -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
@@ -72,14 +68,17 @@ mod tests {
                 let file = FencedFile::new(directory.path().join("data/winners"));
                 let link = FencedFile::new(directory.path().join("links").join(name));
                 if exists {
-                    file.write(fence(5), "five").unwrap();
+                    file.write(Fence::new(5), "five").unwrap();
                 }
-                link.write(fence(9), "nine").unwrap();
-                let refused = file.write(fence(8), "late").unwrap_err();
+                link.write(Fence::new(9), "nine").unwrap();
+                let refused = file.write(Fence::new(8), "late").unwrap_err();
                 assert_eq!(refused.to_string(), "fence 8 is stale: 9 is known", "{name}");
-                file.write(fence(10), "ten").unwrap();
-                assert!(matches!(link.write(fence(9), "late"), Err(FencedWriteError::Stale(_))), "{name}");
-                assert_eq!(link.largest().unwrap(), Some(fence(10)), "{name}");
+                file.write(Fence::new(10), "ten").unwrap();
+                assert!(
+                    matches!(link.write(Fence::new(9), "late"), Err(FencedWriteError::Stale(_))),
+                    "{name}"
+                );
+                assert_eq!(link.largest().unwrap(), Some(Fence::new(10)), "{name}");
                 assert_eq!(fs::read_to_string(link.path()).unwrap(), "ten", "{name}");
                 assert_eq!(fs::read_to_string(file.path()).unwrap(), "ten", "{name}");
             }
@@ -92,7 +91,7 @@ mod tests {
         for name in ["absolute", "relative", "chain"] {
             let link = directory.path().join("links").join(name);
             let before = fs::read_link(&link).unwrap();
-            FencedFile::new(&link).write(fence(9), "nine").unwrap();
+            FencedFile::new(&link).write(Fence::new(9), "nine").unwrap();
             assert_eq!(fs::read_link(&link).unwrap(), before);
         }
         assert_eq!(
@@ -107,7 +106,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         symlink("b", directory.path().join("a")).unwrap();
         symlink("a", directory.path().join("b")).unwrap();
-        let failed = FencedFile::new(directory.path().join("a")).write(fence(9), "nine").unwrap_err();
+        let failed = FencedFile::new(directory.path().join("a")).write(Fence::new(9), "nine").unwrap_err();
         let FencedWriteError::Failed(cause) = failed else { panic!("{failed}") };
         assert!(cause.to_string().contains("too many symbolic links"), "{cause}");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
@@ -117,10 +116,10 @@ mod tests {
     fn another_hard_link_keeps_its_content() {
         let directory = linked();
         let file = FencedFile::new(directory.path().join("data/winners"));
-        file.write(fence(5), "five").unwrap();
+        file.write(Fence::new(5), "five").unwrap();
         let backup = directory.path().join("backup");
         fs::hard_link(file.path(), &backup).unwrap();
-        file.write(fence(9), "nine").unwrap();
+        file.write(Fence::new(9), "nine").unwrap();
         assert_eq!(fs::read_to_string(backup).unwrap(), "five");
     }
 }

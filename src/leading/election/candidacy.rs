@@ -6,7 +6,7 @@ use actix::Recipient;
 
 use super::{ElectionEvent, audience::Audience};
 use crate::{
-    core::{Doubling, InvalidValue, ResourceName, exact},
+    core::{Doubling, InvalidValue, ResourceName, ensure, exact, not_zero},
     lease::LeaseEvent,
     request::{Acquire, acquire::Takes, options::ROLE},
 };
@@ -127,34 +127,25 @@ impl Candidacy {
     /// Checks everything that can be checked without a lock manager. Returns the name of the election.
     pub(super) fn check(&self) -> Result<ResourceName, InvalidValue> {
         let name = ResourceName::new(&self.request.resource)?;
-        if !matches!(self.request.takes, Takes::Everything { .. }) {
-            let allowed = "Acquire without permits, or WriteLock: only one can lead";
-            return Err(InvalidValue::new("election.request", "a share of the resource", allowed));
-        }
+        let alone = matches!(self.request.takes, Takes::Everything { .. });
+        let allowed = "Acquire without permits, or WriteLock: only one can lead";
+        ensure(alone, "election.request", "a share of the resource", allowed)?;
         if let Some(owner) = &self.request.options.owner {
             let allowed = "none: an owner may be elected beside itself";
             return Err(InvalidValue::new("election.owner", owner, allowed));
         }
-        let min_hold = self.request.options.min_hold;
-        if !min_hold.is_zero() {
-            let allowed = "none: each hand-over would wait for its end";
-            return Err(InvalidValue::new("election.min_hold", exact(min_hold), allowed));
-        }
+        let (min_hold, allowed) =
+            (self.request.options.min_hold, "none: each hand-over would wait for its end");
+        ensure(min_hold.is_zero(), "election.min_hold", exact(min_hold), allowed)?;
         if let Some(ttl) = self.request.options.ttl {
             self.check_budget(ttl)?;
         }
         let (first, longest) = self.pauses;
-        if first.is_zero() || first > longest {
-            let allowed = format!("more than zero, and at most the longest ({})", exact(longest));
-            return Err(InvalidValue::new("election.pauses", exact(first), allowed));
-        }
-        if self.look_every < SHORTEST_LOOK {
-            let allowed = format!("{} or more", exact(SHORTEST_LOOK));
-            return Err(InvalidValue::new("election.look_every", exact(self.look_every), allowed));
-        }
-        if self.max_crashes == 0 {
-            return Err(InvalidValue::new("election.max_crashes", 0, "1 or more"));
-        }
+        let allowed = format!("more than zero, and at most the longest ({})", exact(longest));
+        ensure(!first.is_zero() && first <= longest, "election.pauses", exact(first), allowed)?;
+        let allowed = format!("{} or more", exact(SHORTEST_LOOK));
+        ensure(self.look_every >= SHORTEST_LOOK, "election.look_every", exact(self.look_every), allowed)?;
+        not_zero("election.max_crashes", self.max_crashes)?;
         Ok(name)
     }
 
@@ -168,13 +159,8 @@ impl Candidacy {
 
     /// Checks that the time to finish leaves renewals their time with this TTL.
     pub(super) fn check_budget(&self, ttl: Duration) -> Result<(), InvalidValue> {
-        match self.budget {
-            Some(TimeToFinish { field, time }) if time > ttl / 3 => {
-                let allowed = format!("at most a third of the TTL ({})", exact(ttl));
-                Err(InvalidValue::new(field, exact(time), allowed))
-            }
-            _ => Ok(()),
-        }
+        let Some(TimeToFinish { field, time }) = self.budget else { return Ok(()) };
+        ensure(time <= ttl / 3, field, exact(time), format!("at most a third of the TTL ({})", exact(ttl)))
     }
 
     /// Returns the time to finish in a term of this validity, which is a little shorter than the TTL.

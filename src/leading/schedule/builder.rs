@@ -15,7 +15,7 @@ use super::{
     time::whole_millis,
 };
 use crate::{
-    core::{InvalidValue, ResourceName, in_range},
+    core::{InvalidValue, ResourceName, ensure, in_range},
     leading::election::{Candidacy, elect},
     manager::LockManager,
     request::{Acquire, options::ROLE},
@@ -226,10 +226,8 @@ impl Schedule {
 }
 
 fn number(field: &str, number: u32, most: u32) -> Result<usize, InvalidValue> {
-    if (1..=most).contains(&number) {
-        return Ok(number as usize);
-    }
-    Err(InvalidValue::new(field, number, format!("1 to {most}")))
+    ensure((1..=most).contains(&number), field, number, format!("1 to {most}"))?;
+    Ok(number as usize)
 }
 
 impl fmt::Debug for Schedule {

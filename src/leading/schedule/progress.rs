@@ -45,10 +45,7 @@ impl ScheduleProgress {
         floor.clone_from(self);
     }
 
-    /// Checks what was read, so that it can be shown and counted on.
-    ///
-    /// # Errors
-    /// The reason, if no schedule can have come to it.
+    /// Checks what was read, so that it can be shown and counted on. An error is the reason why no schedule comes to it.
     pub(super) fn check(&self) -> Result<(), String> {
         check_time("last", self.last)?;
         if self.number <= MOST_RUNS {

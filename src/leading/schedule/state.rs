@@ -79,10 +79,7 @@ impl ScheduleState {
         Self { progress: ScheduleProgress::begun(now, token), ..Self::default() }
     }
 
-    /// Checks what was read, so that it can be shown and counted on.
-    ///
-    /// # Errors
-    /// The reason, if no schedule can have come to it.
+    /// Checks what was read, so that it can be shown and counted on. An error is the reason why no schedule comes to it.
     pub(super) fn check(&self) -> Result<(), String> {
         self.progress.check()?;
         check_time("started", self.started)?;

@@ -8,8 +8,6 @@ mod event;
 #[cfg(feature = "metrics")]
 mod meters;
 mod recorder;
-mod seconds;
-mod stopwatch;
 mod tally;
 mod windows;
 
@@ -20,8 +18,7 @@ use serde::{Serialize, Serializer};
 pub(crate) use self::{
     classes::Class,
     event::RequestEnd,
-    recorder::{Recorder, Unconfirmed},
-    stopwatch::Stopwatch,
+    recorder::{Recorder, Stopwatch, Unconfirmed},
 };
 pub use self::{distribution::Distribution, tally::Summary};
 use crate::core::LossReason;

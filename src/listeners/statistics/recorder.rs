@@ -2,9 +2,11 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    sync::Arc,
+    time::{Duration, Instant},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     Statistics,
@@ -12,7 +14,7 @@ use super::{
     classes::{Class, Classes},
     ear::Ear,
     event::{CountedEvent, RequestEnd},
-    micros,
+    tally::{RunningSummary, Summary},
     windows::Windows,
 };
 use crate::core::{LossReason, Moment};
@@ -20,10 +22,11 @@ use crate::core::{LossReason, Moment};
 pub(crate) struct Recorder(Mutex<Counts>);
 
 struct Counts {
+    /// What a summary has is counted there.
+    total: RunningSummary,
+    /// All else.
     stats: Statistics,
     retries: Buckets,
-    waited: Buckets,
-    held_for: Buckets,
     windows: Windows,
     classes: Classes,
     ear: Option<Box<dyn Ear>>,
@@ -32,6 +35,7 @@ struct Counts {
 impl Counts {
     /// Counts an event in each place. The class is that of the request, if it has one.
     fn note(&mut self, class: Option<Class>, event: CountedEvent) {
+        self.total.note(&event);
         self.count(&event);
         self.windows.note(&event);
         if let Some(class) = class {
@@ -46,30 +50,27 @@ impl Counts {
     fn count(&mut self, event: &CountedEvent) {
         let stats = &mut self.stats;
         match *event {
-            CountedEvent::Requested => {
-                stats.requests += 1;
-                stats.pending += 1;
-            }
+            CountedEvent::Requested => stats.pending += 1,
             CountedEvent::Attempted => stats.attempts += 1,
-            CountedEvent::Ended(end) => self.count_end(end),
-            CountedEvent::Renewed { near_miss, .. } => {
-                stats.renewals += 1;
-                stats.near_misses += u64::from(near_miss);
+            CountedEvent::Ended(end) => {
+                stats.pending -= 1;
+                match end {
+                    RequestEnd::Granted { attempts, .. } => {
+                        stats.held += 1;
+                        self.retries.record(u64::from(attempts.saturating_sub(1)));
+                    }
+                    RequestEnd::Failed(kind) => *stats.failed.entry(kind).or_default() += 1,
+                    RequestEnd::Refused | RequestEnd::TimedOut | RequestEnd::Cancelled => {}
+                }
             }
-            CountedEvent::Missed => stats.missed_renewals += 1,
-            CountedEvent::Releasing { held_for } => {
+            CountedEvent::Releasing { .. } => {
                 stats.held -= 1;
                 stats.releases_unconfirmed += 1;
-                self.held_for.record(micros(held_for));
             }
-            CountedEvent::Released => {
-                stats.releases_unconfirmed -= 1;
-                stats.released += 1;
-            }
-            CountedEvent::Lost { reason, held_for } => {
+            CountedEvent::Released => stats.releases_unconfirmed -= 1,
+            CountedEvent::Lost { reason, .. } => {
                 stats.held -= 1;
                 *stats.lost.entry(reason).or_default() += 1;
-                self.held_for.record(micros(held_for));
             }
             CountedEvent::FoundLost(reason) => {
                 stats.releases_unconfirmed -= 1;
@@ -78,23 +79,7 @@ impl Counts {
             CountedEvent::RenewerRestarted => stats.renewer_restarts += 1,
             CountedEvent::ManagerRestarted => stats.manager_restarts += 1,
             CountedEvent::Reclaimed => stats.reclaimed += 1,
-        }
-    }
-
-    fn count_end(&mut self, end: RequestEnd) {
-        let stats = &mut self.stats;
-        stats.pending -= 1;
-        match end {
-            RequestEnd::Granted { attempts, waited } => {
-                stats.granted += 1;
-                stats.held += 1;
-                self.retries.record(u64::from(attempts.saturating_sub(1)));
-                self.waited.record(micros(waited));
-            }
-            RequestEnd::Refused => stats.refused += 1,
-            RequestEnd::TimedOut => stats.timed_out += 1,
-            RequestEnd::Cancelled => stats.cancelled += 1,
-            RequestEnd::Failed(kind) => *stats.failed.entry(kind).or_default() += 1,
+            CountedEvent::Renewed { .. } | CountedEvent::Missed => {}
         }
     }
 }
@@ -102,10 +87,9 @@ impl Counts {
 impl Recorder {
     pub(crate) fn new() -> Self {
         Self(Mutex::new(Counts {
+            total: RunningSummary::default(),
             stats: Statistics::default(),
             retries: Buckets::default(),
-            waited: Buckets::default(),
-            held_for: Buckets::default(),
             windows: Windows::new(),
             classes: Classes::default(),
             ear: ear(),
@@ -113,18 +97,11 @@ impl Recorder {
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        // Counting cannot panic half-way, and a panic of the application's recorder is caught where it is told.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn note(&self, class: Option<Class>, event: CountedEvent) {
         self.counts().note(class, event);
-    }
-
-    pub(super) fn store_answered(&self, verb: &'static str, well: bool, took: Duration) {
-        if let Some(ear) = &mut self.counts().ear {
-            ear.store_answered(verb, well, took);
-        }
     }
 
     /// Returns the class of this name. `None` if it has no valid one.
@@ -201,11 +178,22 @@ impl Recorder {
 
     pub(crate) fn snapshot(&self) -> Statistics {
         let counts = self.counts();
-        let (last_minute, last_hour) = counts.windows.summaries();
+        let (total, (last_minute, last_hour)) = (counts.total.summary(), counts.windows.summaries());
+        let Summary { requests, granted, refused, timed_out, cancelled, .. } = total;
+        let Summary { released, renewals, missed_renewals, near_misses, waited, held_for, .. } = total;
         Statistics {
+            requests,
+            granted,
+            refused,
+            timed_out,
+            cancelled,
+            released,
+            renewals,
+            missed_renewals,
+            near_misses,
             retries: counts.retries.distribution(),
-            waited: counts.waited.distribution(),
-            held_for: counts.held_for.distribution(),
+            waited,
+            held_for,
             last_minute,
             last_hour,
             classes: counts.classes.summaries(),
@@ -216,7 +204,7 @@ impl Recorder {
 
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Recorder").field(&self.counts().stats).finish()
+        f.debug_tuple("Recorder").field(&self.snapshot()).finish()
     }
 }
 
@@ -248,6 +236,21 @@ impl Drop for Unconfirmed {
     fn drop(&mut self) {
         if let Some(recorder) = &self.recorder {
             recorder.note(self.class, CountedEvent::Released);
+        }
+    }
+}
+
+/// A measurement of the time that the store takes for a call.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn store_answered(self, recorder: &Recorder, verb: &'static str, well: bool) {
+        if let Some(ear) = &mut recorder.counts().ear {
+            ear.store_answered(verb, well, self.0.elapsed());
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{
     buckets::Buckets,
     distribution::{self, Distribution},
     event::{CountedEvent, RequestEnd},
-    micros, seconds,
+    micros,
 };
 
 /// The counters of a window of time, or of a class of requests.
@@ -42,11 +42,11 @@ pub struct Summary {
     pub near_misses: u64,
     /// The smallest validity that a lease had left when its renewal was confirmed: how near the nearest miss was. `None`
     /// if none was renewed.
-    #[serde(rename = "smallest_validity_left_seconds", serialize_with = "seconds::if_known")]
+    #[serde(rename = "smallest_validity_left_seconds", serialize_with = "seconds_if_known")]
     pub smallest_validity_left: Option<Duration>,
     /// The longest time from when a renewal was due until it was confirmed. `None` if no renewal was due: those that are
     /// made earlier, by [`Lease::renew`](crate::Lease::renew) or together with another lease, have no lag.
-    #[serde(rename = "longest_renewal_lag_seconds", serialize_with = "seconds::if_known")]
+    #[serde(rename = "longest_renewal_lag_seconds", serialize_with = "seconds_if_known")]
     pub longest_renewal_lag: Option<Duration>,
     /// Waiting times of granted requests, in microseconds.
     #[serde(rename = "waited_seconds", serialize_with = "distribution::in_seconds")]
@@ -138,4 +138,9 @@ fn smaller(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     }
+}
+
+/// Writes a duration in seconds; `null` if it is not known.
+fn seconds_if_known<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_secs_f64()).serialize(to)
 }

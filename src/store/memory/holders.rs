@@ -120,9 +120,7 @@ impl Holders {
     /// Gives a hold at least this fence; if it is exclusive, also all holds that re-entered with it. Returns true if
     /// the token holds.
     pub(super) fn raise_fence(&mut self, token: Token, fence: Fence) -> bool {
-        let Some(record) = self.records.get_mut(&token).filter(|record| record.holds()) else {
-            return false;
-        };
+        let Some(record) = self.records.get_mut(&token).filter(|record| record.holds()) else { return false };
         record.fence = if planted!("a raise lowers a fence") { fence } else { record.fence.max(fence) };
         if record.mode == Mode::Exclusive {
             self.records.values_mut().for_each(|record| record.fence = record.fence.max(fence));
@@ -147,11 +145,6 @@ impl Holders {
 
     pub(super) fn holds(&self, token: Token) -> bool {
         self.get(token).is_some_and(HoldRecord::holds)
-    }
-
-    /// Returns the owner of this hold.
-    pub(super) fn owner_of(&self, token: Token) -> Option<Owner> {
-        self.get(token).and_then(|record| record.owner.clone())
     }
 
     pub(super) fn holds_of(&self, owner: Option<&Owner>) -> u64 {
@@ -197,9 +190,7 @@ impl Holders {
     }
 
     fn stop_holding(&mut self, token: Token) {
-        let Some(mut record) = self.take(token) else {
-            return;
-        };
+        let Some(mut record) = self.take(token) else { return };
         if let Some(owner) = &record.owner
             && let Some(share) = self.shares.get_mut(owner)
         {

@@ -3,11 +3,12 @@
 use std::{
     collections::BTreeMap,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use futures_util::Stream;
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::store::{Inbox, Notification, memory::faults};
@@ -33,7 +34,7 @@ struct InboxListener {
 impl Inboxes {
     pub(super) fn listen(&self, inbox: Inbox) -> impl Stream<Item = Notification> + Send + use<> {
         let (sender, notifications) = unbounded_channel();
-        let mut listeners = self.listeners();
+        let mut listeners = self.0.lock();
         tell(&sender, listeners.beginning());
         listeners.subscribed.entry(inbox).or_default().push(sender);
         InboxListener { inbox, inboxes: self.clone(), notifications }
@@ -42,7 +43,7 @@ impl Inboxes {
     /// Sends a notification. Returns true if somebody is subscribed, as far as can be told: a notification that gets
     /// lost was sent to somebody.
     pub(super) fn notify(&self, inbox: Inbox, notification: &Notification) -> bool {
-        let listeners = self.listeners();
+        let listeners = self.0.lock();
         let Some(subscribed) = listeners.subscribed.get(&inbox).filter(|_| !listeners.disconnected) else {
             return false;
         };
@@ -53,7 +54,7 @@ impl Inboxes {
     }
 
     pub(super) fn notify_all(&self, notification: &Notification) {
-        let listeners = self.listeners();
+        let listeners = self.0.lock();
         if !listeners.disconnected && !listeners.losing {
             let all = listeners.subscribed.values().flatten();
             all.for_each(|listener| tell(listener, notification.clone()));
@@ -61,11 +62,11 @@ impl Inboxes {
     }
 
     pub(super) fn lose(&self, losing: bool) {
-        self.listeners().losing = losing;
+        self.0.lock().losing = losing;
     }
 
     pub(super) fn disconnect(&self, disconnected: bool) {
-        let mut listeners = self.listeners();
+        let mut listeners = self.0.lock();
         if listeners.disconnected == disconnected {
             return;
         }
@@ -77,12 +78,7 @@ impl Inboxes {
 
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
-        self.listeners().subscribed.values().map(Vec::len).sum()
-    }
-
-    fn listeners(&self) -> MutexGuard<'_, Listeners> {
-        // Nothing that can panic happens while this is locked.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().subscribed.values().map(Vec::len).sum()
     }
 }
 
@@ -108,7 +104,7 @@ impl Stream for InboxListener {
 impl Drop for InboxListener {
     fn drop(&mut self) {
         self.notifications.close();
-        let mut listeners = self.inboxes.listeners();
+        let mut listeners = self.inboxes.0.lock();
         if let Some(senders) = listeners.subscribed.get_mut(&self.inbox) {
             senders.retain(|sender| !sender.is_closed());
             if senders.is_empty() {

@@ -14,7 +14,7 @@ mod turn;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -22,6 +22,7 @@ use futures_util::{
     FutureExt, StreamExt,
     future::{BoxFuture, join_all},
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use self::{
     faults::Fault,
@@ -111,8 +112,7 @@ impl MemoryStore {
     }
 
     fn state(&self) -> MutexGuard<'_, MemoryState> {
-        // Only a clock of the application can panic while this is locked, and nothing has been changed by then.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn execute<T>(&self, verb: impl FnOnce(&mut MemoryState, Moment) -> T) -> T {

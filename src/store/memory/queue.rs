@@ -162,9 +162,7 @@ impl WaitQueue {
 
     /// Puts a waiter that was set aside back to where it was, because it asks.
     pub(super) fn come_back(&mut self, token: Token) {
-        let Some(&arrival) = self.arrivals.get(&token) else {
-            return;
-        };
+        let Some(&arrival) = self.arrivals.get(&token) else { return };
         if let Some(mut waiter) = self.aside.remove(&arrival) {
             if let Some((_, end)) = waiter.offered.take() {
                 self.offers.remove(&(end, arrival));

@@ -210,7 +210,11 @@ impl Resource {
         let now = turn.now;
         let held = self.holders.holds(hold.token);
         // Whoever brings the token of a hold may not know its owner.
-        let owner = if held { self.holders.owner_of(hold.token) } else { hold.owner.clone() };
+        let owner = if held {
+            self.holders.get(hold.token).and_then(|record| record.owner.clone())
+        } else {
+            hold.owner.clone()
+        };
         if held {
             self.holders.close(hold.token, now + whole_millis(cooldown));
             self.settle(now);

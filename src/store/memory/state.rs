@@ -5,8 +5,7 @@ use std::{collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
 use crate::{
     core::{Fence, Moment, ResourceName},
     store::{
-        Acquired, AcquiredAll, Acquisition, Hold, Incarnation, Listing, Names, Recovered, Report, StoreError,
-        Walk,
+        Acquired, AcquiredAll, Acquisition, Incarnation, Listing, Names, Recovered, Report, StoreError, Walk,
         memory::{
             faults::Faults,
             inboxes::Inboxes,
@@ -123,18 +122,14 @@ impl MemoryState {
                 Ok(other) => unreachable!("a try was answered {other:?}"),
                 Err(error) => AcquiredAll::Failed { which, error },
             };
-            self.release_granted(&granted_now, now);
+            for hold in granted_now.into_iter().rev() {
+                // It was granted at this very moment, so the release cannot find anything new.
+                let _released = self
+                    .with(&hold.resource, now, |resource, turn| resource.release(hold, Duration::ZERO, turn));
+            }
             return Ok(kept_out);
         }
         Ok(AcquiredAll::Granted(grants))
-    }
-
-    fn release_granted(&mut self, granted: &[&Hold], now: Moment) {
-        for hold in granted.iter().rev() {
-            // It was granted at this very moment, so the release cannot find anything new.
-            let _released =
-                self.with(&hold.resource, now, |resource, turn| resource.release(hold, Duration::ZERO, turn));
-        }
     }
 
     pub(super) fn list(&mut self, walk: &Walk, now: Moment) -> Listing {

@@ -183,9 +183,7 @@ async fn repair(quorum: Arc<Quorum>, node: usize, hold: Hold, ttl: Duration) {
         let granted = books.tokens.granted(hold.token, now)?.clone();
         (!books.releases[node].want_again(hold.token, now)).then_some(granted)
     });
-    let Some(granted) = granted else {
-        return;
-    };
+    let Some(granted) = granted else { return };
     let (ballots, _) = quorum.ballots(node, &[Arc::new(granted.asked.as_try())], Fence::new(0)).await;
     if !ballots.iter().all(Ballot::may_hold) {
         return;

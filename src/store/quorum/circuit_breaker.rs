@@ -41,9 +41,7 @@ impl CircuitBreaker {
         if let Some(quiet) = quiet.filter(|quiet| *quiet > silence) {
             return Err(held_back(format!("it has been silent for {quiet:.0?}")));
         }
-        let Some(until) = self.open_until else {
-            return Ok(self.begin(now));
-        };
+        let Some(until) = self.open_until else { return Ok(self.begin(now)) };
         if now < until {
             return Err(held_back(format!("{} calls failed in a row", self.failures)));
         }

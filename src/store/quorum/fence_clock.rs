@@ -23,9 +23,7 @@ pub(super) struct FenceClock {
 impl FenceClock {
     /// Returns the fence for the first of `count` requests that are sent now; zero if no clock is known.
     pub(super) fn propose(&mut self, count: usize, now: Moment) -> Fence {
-        let Some(ahead) = self.ahead else {
-            return Fence::new(0);
-        };
+        let Some(ahead) = self.ahead else { return Fence::new(0) };
         let first = ((now + LEAD).micros().saturating_add_signed(ahead)).max(self.largest.saturating_add(1));
         self.largest = first.saturating_add(count as u64 - 1);
         Fence::new(first)

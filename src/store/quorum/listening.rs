@@ -10,7 +10,7 @@ use futures_util::{
 use crate::{
     core::{Token, TurnEvent},
     store::{
-        Inbox, Notification, Notifications, StoreError,
+        Inbox, Notification, Notifications,
         quorum::{node::NamedNode, shared::Quorum},
     },
 };
@@ -63,14 +63,12 @@ impl Lines {
                 // A further node may have lost notifications as well.
                 self.hears_a_majority().then_some(Notification::Subscribed)
             }
-            Notification::Disconnected(error) => self.disconnected(node, error),
+            Notification::Disconnected(error) => {
+                let before = self.hears_a_majority();
+                self.subscribed[node] = false;
+                (before && !self.hears_a_majority()).then_some(Notification::Disconnected(error))
+            }
         }
-    }
-
-    fn disconnected(&mut self, node: usize, error: StoreError) -> Option<Notification> {
-        let before = self.hears_a_majority();
-        self.subscribed[node] = false;
-        (before && !self.hears_a_majority()).then_some(Notification::Disconnected(error))
     }
 
     fn hears_a_majority(&self) -> bool {

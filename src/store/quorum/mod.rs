@@ -33,7 +33,7 @@ use self::{
     shared::{Quorum, in_background},
 };
 use crate::{
-    core::{InvalidValue, Mode, ResourceName, exact},
+    core::{InvalidValue, Mode, ResourceName, ensure, exact},
     runtime::env::{Clock, SystemClock},
     store::{
         Acquired, Acquisition, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Names,
@@ -120,10 +120,8 @@ impl QuorumStore {
             let found = format_args!("{} twice", node.name);
             return Err(InvalidValue::new("store.url", found, "each node once"));
         }
-        if nodes.len() < 2 {
-            let found = format_args!("a quorum of {}", nodes.len());
-            return Err(InvalidValue::new("store.url", found, "2 or more nodes, better 3 or 5"));
-        }
+        let found = format_args!("a quorum of {}", nodes.len());
+        ensure(nodes.len() >= 2, "store.url", found, "2 or more nodes, better 3 or 5")?;
         if nodes.len() % 2 == 0 {
             tracing::warn!(
                 nodes = nodes.len(),
@@ -171,11 +169,6 @@ impl QuorumStore {
         let (quorum, renewals) = (Arc::clone(&self.0), owned(renewals));
         in_background(renewals.len(), |reply| renew_release::renew(quorum, renewals, reply)).await
     }
-
-    async fn release_together(&self, releases: &[(&Hold, Duration)]) -> Vec<Result<Released, StoreError>> {
-        let (quorum, releases) = (Arc::clone(&self.0), owned(releases));
-        in_background(releases.len(), |reply| renew_release::release(quorum, releases, reply)).await
-    }
 }
 
 impl Store for QuorumStore {
@@ -188,7 +181,8 @@ impl Store for QuorumStore {
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
-        self.release_together(releases).boxed()
+        let (quorum, releases) = (Arc::clone(&self.0), owned(releases));
+        in_background(releases.len(), |reply| renew_release::release(quorum, releases, reply)).boxed()
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {

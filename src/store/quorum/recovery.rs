@@ -151,9 +151,7 @@ async fn compare_ages(quorum: &Arc<Quorum>) -> bool {
     let register =
         |(node, id): &(usize, _)| ResourceName::new(format!("quorum/{}/{id}", quorum.nodes[*node].name)).ok();
     let names: Option<Vec<ResourceName>> = unsure.iter().map(register).collect();
-    let Some(names) = names.filter(|names| !names.is_empty()).map(Arc::<[_]>::from) else {
-        return false;
-    };
+    let Some(names) = names.filter(|names| !names.is_empty()).map(Arc::<[_]>::from) else { return false };
     let mut round = Round::ask(quorum, |quorum, node| {
         let names = Arc::clone(&names);
         async move {

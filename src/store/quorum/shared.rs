@@ -1,7 +1,8 @@
 //! The state that all verbs of a quorum share: its nodes, its books, and the calls to the nodes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{Notify, oneshot},
     time::Instant,
@@ -55,8 +56,7 @@ impl Quorum {
 
     /// Reads and writes the books. They are open only for this function, which cannot await.
     pub(super) fn books<T>(&self, entry: impl FnOnce(&mut Books) -> T) -> T {
-        // No code panics half-way while it holds this lock.
-        entry(&mut self.books.lock().unwrap_or_else(PoisonError::into_inner))
+        entry(&mut self.books.lock())
     }
 
     /// Returns the error that says that these nodes have no vote. The verb may be `executed` on a majority all the same.

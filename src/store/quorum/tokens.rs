@@ -179,9 +179,7 @@ impl Tokens {
 
     /// Extends the end of this token. Returns true if it is granted.
     pub(super) fn renewed(&mut self, token: Token, end: Moment) -> bool {
-        let Some(wanted) = self.wanted.get_mut(&token) else {
-            return false;
-        };
+        let Some(wanted) = self.wanted.get_mut(&token) else { return false };
         wanted.end = wanted.end.max(end);
         wanted.granted.is_some()
     }
@@ -216,9 +214,7 @@ impl Tokens {
     /// Removes the token of this hold, which nobody wants any more.
     pub(super) fn remove(&mut self, hold: &Hold) {
         self.wanted.remove(&hold.token);
-        let Some(key) = key(hold) else {
-            return;
-        };
+        let Some(key) = key(hold) else { return };
         if let Entry::Occupied(mut tokens) = self.owners.entry(key) {
             tokens.get_mut().retain(|token| *token != hold.token);
             if tokens.get().is_empty() {

@@ -74,9 +74,12 @@ fn after(terms: Terms, events: &[(u64, Event)], situation: Situation) -> (Acquis
     (waiting, steps)
 }
 
+/// Makes sure that the last of these events leads to these steps, and returns the acquisition after it.
 #[track_caller]
-fn expect(terms: Terms, events: &[(u64, Event)], situation: Situation, steps: Steps) {
-    assert_eq!(after(terms, events, situation).1, steps, "after {events:?}");
+fn expect(terms: Terms, events: &[(u64, Event)], situation: Situation, expected: Steps) -> Acquisition {
+    let (acquisition, steps) = after(terms, events, situation);
+    assert_eq!(steps, expected, "after {events:?}");
+    acquisition
 }
 
 /// Returns the events of an acquisition that has a queue ticket, and these.
@@ -87,8 +90,7 @@ fn queued(more: &[(u64, Event)]) -> Vec<(u64, Event)> {
 
 #[test]
 fn a_leader_asks() {
-    expect(terms(), &[LEAD], ALONE, asks());
-    let (waiting, _) = after(terms(), &[LEAD], ALONE);
+    let waiting = expect(terms(), &[LEAD], ALONE, asks());
     assert!(waiting.is_asking() && !waiting.is_following());
     assert_eq!((waiting.attempts(), waiting.told()), (1, Told::Nothing));
 }
@@ -100,8 +102,7 @@ fn a_follower_asks_only_with_the_release_that_hands_off_to_it() {
     assert_eq!((steps, waiting.ahead()), (Steps::default(), Some(3)));
     assert!(waiting.is_following() && !waiting.has_ticket());
     expect(terms(), &[behind, (20, Event::Due)], ALONE, wake_after(WAIT - 20));
-    expect(terms(), &[behind, (30, Event::HandOff)], ALONE, Steps::default());
-    let (waiting, _) = after(terms(), &[behind, (30, Event::HandOff)], ALONE);
+    let waiting = expect(terms(), &[behind, (30, Event::HandOff)], ALONE, Steps::default());
     assert!(waiting.is_asking());
     assert_eq!(waiting.attempts(), 1);
 }

@@ -20,8 +20,7 @@ fn released(acquisition: &mut Acquisition, mut now: u64, certain: bool) -> Vec<u
 #[test]
 fn a_queue_ticket_is_released_when_the_caller_goes() {
     let events = queued(&[(20, Event::CallerGone)]);
-    expect(terms(), &events, ALONE, releases(Some(End::Cancelled), 20));
-    let (mut acquisition, _) = after(terms(), &events, ALONE);
+    let mut acquisition = expect(terms(), &events, ALONE, releases(Some(End::Cancelled), 20));
     assert_eq!(released(&mut acquisition, 30, true), [30], "one certain answer is enough");
 }
 
@@ -47,8 +46,7 @@ fn a_release_is_repeated_until_it_is_certain_or_the_ticket_has_ended() {
 #[test]
 fn an_attempt_with_an_unknown_outcome_is_released_until_its_end_in_the_store() {
     let events = [LEAD, (10, answered(0, failed(true, false)))];
-    expect(terms(), &events, ALONE, releases(Some(End::Failed), 10));
-    let (mut acquisition, _) = after(terms(), &events, ALONE);
+    let mut acquisition = expect(terms(), &events, ALONE, releases(Some(End::Failed), 10));
     // Certain answers too: the attempt may be executed after each of them.
     let sent = released(&mut acquisition, 10, true);
     assert_eq!((sent.len(), sent.last()), (11, Some(&20_470)), "the next would be later than {TTL}");
@@ -125,8 +123,7 @@ fn what_an_attempt_in_flight_leaves_behind_is_released_after_its_answer() {
 #[test]
 fn a_grant_becomes_a_lease() {
     let holds = Steps { hold: true, leave: true, ..Steps::default() };
-    expect(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE, holds);
-    let (mut acquisition, _) = after(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE);
+    let mut acquisition = expect(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE, holds);
     for nothing in [Event::Due, Event::HandedOver, Event::CallerGone, Event::Dismissed, Event::Disconnected] {
         assert_eq!(on(&mut acquisition, 15, nothing), Steps::default(), "{nothing:?}");
     }
@@ -143,8 +140,8 @@ fn a_grant_that_nobody_receives_is_handed_off_or_released() {
     let gone = Situation { caller_gone: true, ..ALONE };
     expect(terms(), &[LEAD, granted(10)], gone, passes_on(Some(End::Cancelled), 10));
     expect(terms(), &[LEAD, granted(TTL)], ALONE, passes_on(Some(End::TooLate), TTL));
-    expect(terms(), &[LEAD, (5, Event::CallerGone), granted(10)], ALONE, passes_on(None, 10));
-    let (mut acquisition, _) = after(terms(), &[LEAD, (5, Event::CallerGone), granted(10)], ALONE);
+    let mut acquisition =
+        expect(terms(), &[LEAD, (5, Event::CallerGone), granted(10)], ALONE, passes_on(None, 10));
     assert_eq!(released(&mut acquisition, 10, false).last(), Some(&20_470), "until the lease has ended");
 }
 

@@ -5,10 +5,7 @@ mod queue;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
-use crate::{
-    core::{Mode, Token},
-    store::{Metadata, Store},
-};
+use crate::store::{Store, types::exclusive};
 
 #[derive(Debug, Default)]
 struct Hands(AtomicU64);
@@ -30,22 +27,6 @@ fn store() -> (MemoryStore, Arc<Hands>) {
     (MemoryStore::new(hands.clone()), hands)
 }
 
-fn exclusive(name: &str, token: u128) -> Acquisition {
-    Acquisition {
-        hold: Hold {
-            resource: ResourceName::new(name).unwrap(),
-            token: Token::from_bits(token),
-            owner: None,
-        },
-        mode: Mode::Exclusive,
-        reentrant: false,
-        ttl: Duration::from_secs(10),
-        lock_delay: Duration::ZERO,
-        metadata: Metadata::new().into(),
-        ticket: None,
-    }
-}
-
 async fn fence(store: &MemoryStore, asked: &Acquisition) -> u64 {
     match store.acquire(asked).await.unwrap() {
         Acquired::Granted(grant) => grant.fence.unwrap().get(),
@@ -54,23 +35,15 @@ async fn fence(store: &MemoryStore, asked: &Acquisition) -> u64 {
 }
 
 #[tokio::test]
-async fn a_verb_that_fails_is_not_executed() {
-    let (store, _) = store();
+async fn a_verb_that_fails_is_not_executed_and_one_whose_reply_is_lost_is() {
     let asked = exclusive("orders/42", 1);
-    store.fail_next(1);
-    let error = store.acquire(&asked).await.unwrap_err();
-    assert_eq!(error.kind(), "unavailable");
-    assert!(!store.is_held(&asked.hold).await.unwrap());
-}
-
-#[tokio::test]
-async fn a_verb_whose_reply_is_lost_is_executed() {
-    let (store, _) = store();
-    let asked = exclusive("orders/42", 1);
-    store.lose_next_replies(1);
-    let error = store.acquire(&asked).await.unwrap_err();
-    assert_eq!(error.kind(), "reply_lost");
-    assert!(store.is_held(&asked.hold).await.unwrap());
+    let fails: [fn(&MemoryStore, usize); 2] = [MemoryStore::fail_next, MemoryStore::lose_next_replies];
+    for (fail, kind, executed) in [(fails[0], "unavailable", false), (fails[1], "reply_lost", true)] {
+        let (store, _) = store();
+        fail(&store, 1);
+        assert_eq!(store.acquire(&asked).await.unwrap_err().kind(), kind);
+        assert_eq!(store.is_held(&asked.hold).await.unwrap(), executed);
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,10 @@
 use futures_util::FutureExt;
 
 use super::*;
-use crate::store::{Notification, QueueTicket, Store, Walk};
+use crate::{
+    core::Token,
+    store::{Notification, QueueTicket, Store, Walk},
+};
 
 const INBOX: Inbox = Inbox(Token::from_bits(9));
 

@@ -1,27 +1,15 @@
 //! Tests of the pending releases in the books of a quorum, and of when they are due.
 
 use super::*;
-use crate::{
-    core::{Mode, ResourceName},
-    store::{Metadata, QueueTicket, quorum::tokens::Granted},
-};
+use crate::store::{QueueTicket, quorum::tokens::Granted, types::exclusive};
 
 const TTL: Duration = Duration::from_secs(10);
 const NOW: Moment = Moment::since_origin(Duration::ZERO);
 
 fn asked() -> Arc<Acquisition> {
-    let token = Token::from_bits(1);
     let inbox = Inbox(Token::from_bits(2));
     let ticket = QueueTicket { inbox, grant_window: TTL, ttl: TTL, max_waiters: 9, place: None };
-    Arc::new(Acquisition {
-        hold: Hold { resource: ResourceName::new("r").unwrap(), token, owner: None },
-        mode: Mode::Exclusive,
-        reentrant: false,
-        ttl: TTL,
-        lock_delay: Duration::ZERO,
-        metadata: Arc::new(Metadata::new()),
-        ticket: Some(ticket),
-    })
+    Arc::new(Acquisition { ticket: Some(ticket), ..exclusive("r", 1) })
 }
 
 fn pending(asked: &Acquisition, attempt: u64) -> PendingRelease {

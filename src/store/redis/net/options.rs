@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::core::{InvalidValue, in_range};
+use crate::core::{InvalidValue, ensure, in_range};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MOST_REPLICAS: u32 = 100;
@@ -90,13 +90,10 @@ impl RedisOptions {
             Layout::Full => (1, "1 to 64 of A-Z a-z 0-9 _ . : -"),
             Layout::Plain => (0, "0 to 64 of A-Z a-z 0-9 _ . : -"),
         };
-        if !(shortest..=64).contains(&prefix.len()) || !prefix.bytes().all(plain) {
-            return Err(InvalidValue::new("store.prefix", format_args!("{prefix:?}"), allowed));
-        }
-        if *replicas_ack > MOST_REPLICAS {
-            let allowed = format!("0 to {MOST_REPLICAS}");
-            return Err(InvalidValue::new("store.replicas_ack", replicas_ack, allowed));
-        }
+        let is_prefix = (shortest..=64).contains(&prefix.len()) && prefix.bytes().all(plain);
+        ensure(is_prefix, "store.prefix", format_args!("{prefix:?}"), allowed)?;
+        let allowed = format!("0 to {MOST_REPLICAS}");
+        ensure(*replicas_ack <= MOST_REPLICAS, "store.replicas_ack", replicas_ack, allowed)?;
         let millisecond = Duration::from_millis(1);
         in_range("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
         in_range("store.response_timeout", *response_timeout, millisecond, 60 * SECOND)?;

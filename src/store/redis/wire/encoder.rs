@@ -286,19 +286,11 @@ fn differs_in_token(one: &Acquisition, other: &Acquisition) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Metadata;
+    use crate::store::{Metadata, types::exclusive};
 
     fn acquisition(number: u128, ttl: u64, metadata: &Arc<Metadata>) -> Arc<Acquisition> {
-        let resource = ResourceName::new(format!("r{number}")).unwrap();
-        Arc::new(Acquisition {
-            hold: Hold { resource, token: Token::from_bits(number), owner: None },
-            mode: Mode::Exclusive,
-            reentrant: false,
-            ttl: Duration::from_secs(ttl),
-            lock_delay: Duration::ZERO,
-            metadata: Arc::clone(metadata),
-            ticket: None,
-        })
+        let (ttl, metadata) = (Duration::from_secs(ttl), Arc::clone(metadata));
+        Arc::new(Acquisition { ttl, metadata, ..exclusive(&format!("r{number}"), number) })
     }
 
     #[test]

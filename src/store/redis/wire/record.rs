@@ -112,25 +112,14 @@ impl<'a> MetadataCache<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        core::{ResourceName, Token},
-        store::Hold,
-    };
+    use crate::store::types::exclusive;
 
     fn acquisition(mode: Mode, owner: Option<&str>) -> Acquisition {
-        Acquisition {
-            hold: Hold {
-                resource: ResourceName::new("r").unwrap(),
-                token: Token::from_bits(7),
-                owner: owner.map(|owner| Owner::new(owner).unwrap()),
-            },
-            mode,
-            reentrant: false,
-            ttl: Duration::from_secs(1),
-            lock_delay: Duration::from_millis(250),
-            metadata: Metadata::from([("why \"ü\"\n".into(), "a  b".into())]).into(),
-            ticket: None,
-        }
+        let metadata = Metadata::from([("why \"ü\"\n".into(), "a  b".into())]).into();
+        let (ttl, lock_delay) = (Duration::from_secs(1), Duration::from_millis(250));
+        let mut asked = Acquisition { mode, ttl, lock_delay, metadata, ..exclusive("r", 7) };
+        asked.hold.owner = owner.map(|owner| Owner::new(owner).unwrap());
+        asked
     }
 
     #[test]
@@ -139,16 +128,9 @@ mod tests {
             for owner in [None, Some("worker 7 {ü}")] {
                 let wanted = acquisition(mode, owner);
                 let written = format!("9 {}{}", terms(&wanted), metadata(&wanted.metadata));
-                let read = read(&written).unwrap();
-                assert_eq!(
-                    read,
-                    HolderRecord {
-                        fence: Some(Fence::new(9)),
-                        mode,
-                        owner: wanted.hold.owner,
-                        metadata: Metadata::clone(&wanted.metadata)
-                    }
-                );
+                let (owner, metadata) = (wanted.hold.owner, Metadata::clone(&wanted.metadata));
+                let expected = HolderRecord { fence: Some(Fence::new(9)), mode, owner, metadata };
+                assert_eq!(read(&written), Some(expected));
             }
         }
     }
