@@ -2,7 +2,7 @@
 
 use std::{error, fmt, time::Duration};
 
-use crate::core::exact;
+use crate::core::{cut, exact};
 
 /// A value from outside that is refused before anything is sent to a store.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,11 +23,7 @@ impl InvalidValue {
         let (field, value) = (field.into(), value.to_string());
         // The store's own words about its address show nothing secret.
         let value = if field == "store.url" { value } else { without_addresses(&value) };
-        let value = match value.char_indices().nth(SHOWN) {
-            Some((cut, _)) => format!("{}…", &value[..cut]),
-            None => value,
-        };
-        Self { field, value, allowed: allowed.into() }
+        Self { field, value: cut(&value, SHOWN), allowed: allowed.into() }
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) use self::{
     invalid::{ensure, not_zero, without_addresses},
     pauses::Pauses,
     quorum::{QuorumTurn, TurnEvent, TurnNews, TurnStep, most_named},
-    readable::{readable, readable_debug},
+    readable::{cut, readable, readable_debug},
     renewal::{RenewalPlan, Renewals},
     turns::LONGEST_MEMORY,
     validity::{Validity, jitter},

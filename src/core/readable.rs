@@ -7,6 +7,14 @@ pub fn counted(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
+/// Returns the first so many characters of a text, with a mark if there are more.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Returns an error in one line, with each of its sources that it does not mention itself.
 pub fn one_line(error: &dyn Error) -> String {
     let mut line = error.to_string();

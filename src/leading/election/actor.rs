@@ -264,19 +264,14 @@ impl Election {
         ctx.stop();
     }
 
-    /// Gives up the request for the lease, or the pause before it.
-    fn withdraw(&mut self, ctx: &mut Context<Self>) {
+    /// Gives up the lead or the place in the queue, and stands no more.
+    pub(super) fn resign(&mut self, ctx: &mut Context<Self>) {
+        self.stands = false;
         if let CandidateStage::Asking(pending) | CandidateStage::Pausing(pending) = self.stage {
             // The request leaves the queue, and a grant that is on its way is released.
             ctx.cancel_future(pending);
             self.stage = CandidateStage::Idle;
         }
-    }
-
-    /// Gives up the lead or the place in the queue, and stands no more.
-    pub(super) fn resign(&mut self, ctx: &mut Context<Self>) {
-        self.stands = false;
-        self.withdraw(ctx);
         self.step_down(Demotion::Resigned, ctx);
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::Fence;
+use crate::core::{Fence, cut};
 
 /// A tick that this process has claimed, and nobody else runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,20 +54,15 @@ pub enum Outcome {
     Unknown,
 }
 
+/// The number of characters of an error, or of the message of a panic, that the history keeps.
+const MOST_TOLD: usize = 200;
+
 impl Outcome {
     pub(super) fn failed(error: &str) -> Self {
-        Self::Failed(cut(error))
+        Self::Failed(cut(error, MOST_TOLD))
     }
 
     pub(super) fn panicked(message: &str) -> Self {
-        Self::Panicked(cut(message))
-    }
-}
-
-fn cut(text: &str) -> String {
-    const MOST: usize = 200;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+        Self::Panicked(cut(message, MOST_TOLD))
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use crate::{
     core::{Moment, Verdict},
     store::{
-        Hold, Released, Renewed, StoreError,
+        Hold, QuorumNode, Released, Renewed, Replies, StoreError,
         quorum::{
             options::Timeouts,
             releases::PendingRelease,
@@ -91,13 +91,7 @@ pub(super) async fn renew(
     reply: oneshot::Sender<Vec<Result<Renewed, StoreError>>>,
 ) {
     let (sent, renewals): (_, Arc<[_]>) = (quorum.now(), renewals.into());
-    let mut round = Round::ask(&quorum, |quorum, node| {
-        let renewals = Arc::clone(&renewals);
-        async move {
-            let renewals = borrowed(&renewals);
-            quorum.ask(node, renewals.len(), quorum.store(node).renew_each(&renewals)).await
-        }
-    });
+    let mut round = each_node(&quorum, &renewals, |store, renewals| store.renew_each(renewals));
     let timeouts = timeouts(&quorum, &renewals, sent);
     decide(&mut round, renewals.len(), timeouts).await;
     let answer = |which| match held(&quorum, &round, which, timeouts.met)? {
@@ -143,13 +137,7 @@ pub(super) async fn release(
 ) {
     let (sent, releases): (_, Arc<[_]>) = (quorum.now(), releases.into());
     let attempt = quorum.books(|books| books.forget(releases.iter().map(|(hold, _)| hold)));
-    let mut round = Round::ask(&quorum, |quorum, node| {
-        let releases = Arc::clone(&releases);
-        async move {
-            let releases = borrowed(&releases);
-            quorum.ask(node, releases.len(), quorum.store(node).release_each(&releases)).await
-        }
-    });
+    let mut round = each_node(&quorum, &releases, |store, releases| store.release_each(releases));
     let timeouts = quorum.options.timeouts();
     decide(&mut round, releases.len(), timeouts).await;
     let answer = |which| released(&quorum, &round, which, timeouts.met);
@@ -195,6 +183,17 @@ pub(super) async fn is_held(quorum: &Arc<Quorum>, hold: &Hold) -> Result<bool, S
     held(quorum, &round, 0, timeouts.met)
 }
 
-fn borrowed(asked: &[(Hold, Duration)]) -> Vec<(&Hold, Duration)> {
-    asked.iter().map(|(hold, time)| (hold, *time)).collect()
+/// Asks every node for a verb on all of these.
+fn each_node<T: Send + 'static>(
+    quorum: &Arc<Quorum>,
+    asked: &Arc<[(Hold, Duration)]>,
+    verb: for<'a> fn(&'a dyn QuorumNode, &'a [(&'a Hold, Duration)]) -> Replies<'a, T>,
+) -> Round<Result<T, StoreError>> {
+    Round::ask(quorum, |quorum, node| {
+        let asked = Arc::clone(asked);
+        async move {
+            let asked: Vec<_> = asked.iter().map(|(hold, time)| (hold, *time)).collect();
+            quorum.ask(node, asked.len(), verb(quorum.store(node), &asked)).await
+        }
+    })
 }

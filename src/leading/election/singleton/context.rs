@@ -58,20 +58,15 @@ use crate::lease::Lease;
 /// `run_interval` and `add_stream` look before each turn.
 pub struct SingletonContext<A: Actor<Context = Self>> {
     parts: ContextParts<A>,
-    mailbox: Option<Mailbox<A>>,
     lease: Arc<Lease>,
 }
 
 impl<A: Actor<Context = Self>> SingletonContext<A> {
-    pub(super) fn new(lease: Arc<Lease>) -> Self {
+    /// Returns the life of an actor in a context of its own. It must be polled, or terminated, while the lease is valid.
+    pub(super) fn life(lease: Arc<Lease>, actor: A) -> ContextFut<A, Self> {
         let mailbox = Mailbox::default();
-        Self { parts: ContextParts::new(mailbox.sender_producer()), mailbox: Some(mailbox), lease }
-    }
-
-    /// Returns the life of an actor in this context. It must be polled, or terminated, while the lease is valid.
-    pub(super) fn into_future(mut self, actor: A) -> ContextFut<A, Self> {
-        let mailbox = self.mailbox.take().unwrap_or_default();
-        ContextFut::new(self, actor, mailbox)
+        let parts = ContextParts::new(mailbox.sender_producer());
+        ContextFut::new(Self { parts, lease }, actor, mailbox)
     }
 
     /// Returns the lease of the term. The actor is stopped before its validity ends.

@@ -30,7 +30,7 @@ pub(super) async fn live<A: Actor<Context = SingletonContext<A>>>(
     actor: A,
     stop: &CancellationToken,
 ) -> LifeEnd {
-    let mut life = Box::new(SingletonContext::new(Arc::clone(lease)).into_future(actor));
+    let mut life = Box::new(SingletonContext::life(Arc::clone(lease), actor));
     // Without an address an actor stops when it has nothing to do.
     let _address = life.address();
     let (mut stop, mut asked) = (pin!(stop.cancelled()), false);
