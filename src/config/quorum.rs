@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     config::{Config, StoreUrl},
-    core::InvalidValue,
+    core::{InvalidValue, ensure},
     store::{QuorumNode, QuorumOptions, QuorumStore},
 };
 
@@ -27,15 +27,13 @@ impl StoreUrl {
         if !self.0.starts_with(SCHEME) {
             return Ok(None);
         }
-        let wrong = |found: &str| InvalidValue::new("store.url", format_args!("{found}"), ALLOWED);
-        let nodes: Vec<Self> = self.as_quorum().ok_or_else(|| wrong("quorum:// without [ and ]"))?.collect();
+        let wrong = || InvalidValue::new("store.url", "quorum:// without [ and ]", ALLOWED);
+        let nodes: Vec<Self> = self.as_quorum().ok_or_else(wrong)?.collect();
         for node in &nodes {
             let is_server = ["redis://", "rediss://", "redis+unix://", "unix://"]
                 .iter()
                 .any(|scheme| node.0.starts_with(scheme));
-            if !is_server {
-                return Err(wrong(&format!("the node {node}")));
-            }
+            ensure(is_server, "store.url", format_args!("the node {node}"), ALLOWED)?;
         }
         Ok(Some(nodes))
     }

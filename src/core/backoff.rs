@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::core::{InvalidValue, exact};
+use crate::core::{InvalidValue, ensure, exact};
 
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
@@ -118,13 +118,8 @@ impl Backoff {
             let allowed = format!("at most {}", exact(LONGEST_PAUSE));
             return Err(InvalidValue::new("backoff.max", exact(max), allowed));
         }
-        if !(1.0..=10.0).contains(&multiplier) {
-            return Err(InvalidValue::new("backoff.multiplier", multiplier, "1 to 10"));
-        }
-        if attempts == Some(0) {
-            return Err(InvalidValue::new("backoff.attempts", 0, "1 or more"));
-        }
-        Ok(())
+        ensure((1.0..=10.0).contains(&multiplier), "backoff.multiplier", multiplier, "1 to 10")?;
+        ensure(attempts != Some(0), "backoff.attempts", 0, "1 or more")
     }
 
     /// Returns the largest number of attempts; `None` is unlimited.

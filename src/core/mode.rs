@@ -27,18 +27,14 @@ impl Mode {
     /// # Errors
     /// [`InvalidValue`] when one of them is zero, or `count` is larger than `of`.
     pub fn permits(count: u32, of: u32) -> Result<Self, InvalidValue> {
-        let wrong = || {
-            InvalidValue::new(
-                "permits",
-                format_args!("{count} of {of}"),
-                "1 or more, and at most the capacity",
-            )
-        };
         match (NonZeroU32::new(count), NonZeroU32::new(of)) {
             (Some(taken), Some(capacity)) if taken <= capacity => {
                 Ok(Self::Permits { count: taken, of: capacity })
             }
-            _ => Err(wrong()),
+            _ => {
+                let allowed = "1 or more, and at most the capacity";
+                Err(InvalidValue::new("permits", format_args!("{count} of {of}"), allowed))
+            }
         }
     }
 }

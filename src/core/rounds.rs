@@ -48,8 +48,7 @@ impl Rounds {
     /// Returns the time until a member of this process is served, with so many members ahead, where a hold takes so many
     /// seconds. `None` unless this process and others hand the resource on in turn.
     pub(crate) fn wait(&self, ahead: u64, hold: f64, turn: Turn, now: Moment) -> Option<f64> {
-        let (run, away) =
-            self.means.filter(|(run, away)| *run > 1.5 && is_recent(self.seen_at, *away, now))?;
+        let (run, away) = self.seen(now)?;
         let ahead = ahead as f64;
         let until_ours = |before: f64| (before / run).floor() * away;
         Some(match turn {
@@ -66,9 +65,13 @@ impl Rounds {
         })
     }
 
+    fn seen(&self, now: Moment) -> Option<(f64, f64)> {
+        self.means.filter(|(run, away)| *run > 1.5 && is_recent(self.seen_at, *away, now))
+    }
+
     /// Returns true while others wait for this process's runs to end, as far as was seen lately.
     pub(crate) fn are_seen(&self, now: Moment) -> bool {
-        self.means.is_some_and(|(run, away)| run > 1.5 && is_recent(self.seen_at, away, now))
+        self.seen(now).is_some()
     }
 }
 

@@ -19,7 +19,7 @@
 //! ```
 
 use super::StaleFenceError;
-use crate::core::{Fence, InvalidValue};
+use crate::core::{Fence, InvalidValue, ensure};
 
 /// The dialect of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,9 +98,7 @@ pub fn update(
     key: &str,
     fence: &str,
 ) -> Result<String, InvalidValue> {
-    if columns.is_empty() {
-        return Err(InvalidValue::new("columns", "none", "1 or more"));
-    }
+    ensure(!columns.is_empty(), "columns", "none", "1 or more")?;
     let (table, key, fence) = (quoted("table", table)?, quoted("key", key)?, quoted("fence", fence)?);
     let mark = dialect.mark();
     let set = columns.iter().enumerate().map(|(at, column)| {
@@ -145,10 +143,9 @@ fn quoted(field: &str, identifier: &str) -> Result<String, InvalidValue> {
     };
     let parts: Vec<_> = identifier.split('.').collect();
     let allowed = if field == "table" { 2 } else { 1 };
-    if parts.len() > allowed || !parts.iter().all(|part| is_identifier(part)) {
-        let allowed = "1 to 63 letters, digits and _, not starting with a digit";
-        return Err(InvalidValue::new(field, format_args!("{identifier:?}"), allowed));
-    }
+    let is_known = parts.len() <= allowed && parts.iter().all(|part| is_identifier(part));
+    let allowed = "1 to 63 letters, digits and _, not starting with a digit";
+    ensure(is_known, field, format_args!("{identifier:?}"), allowed)?;
     Ok(parts.iter().map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join("."))
 }
 

@@ -73,10 +73,8 @@ impl<T> Fenced<T> {
 }
 
 fn valid(lease: &Lease) -> Result<(), OpenError> {
-    match lease.is_valid() {
-        true => Ok(()),
-        false => Err(OpenError::NotValid { resource: lease.resource().clone() }),
-    }
+    let over = || Err(OpenError::NotValid { resource: lease.resource().clone() });
+    if lease.is_valid() { Ok(()) } else { over() }
 }
 
 /// Shows the resource, and nothing of the value.

@@ -48,10 +48,8 @@ impl ScheduleProgress {
     /// Checks what was read, so that it can be shown and counted on. An error is the reason why no schedule comes to it.
     pub(super) fn check(&self) -> Result<(), String> {
         check_time("last", self.last)?;
-        if self.number <= MOST_RUNS {
-            return Ok(());
-        }
-        Err(format!("number is {}, more than {MOST_RUNS}", self.number))
+        let too_many = || Err(format!("number is {}, more than {MOST_RUNS}", self.number));
+        if self.number <= MOST_RUNS { Ok(()) } else { too_many() }
     }
 
     pub(super) fn count(&mut self) {

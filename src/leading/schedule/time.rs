@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::core::{InvalidValue, exact};
+use crate::core::{InvalidValue, ensure, exact};
 
 /// A time in milliseconds since 1970, by the clock of the store.
 pub(super) type Millis = u64;
@@ -16,17 +16,12 @@ pub(super) fn millis(time: Duration) -> Millis {
 
 /// Returns a time in milliseconds, of which it has to be made.
 pub(super) fn whole_millis(field: &str, time: Duration) -> Result<Millis, InvalidValue> {
-    if !time.subsec_nanos().is_multiple_of(1_000_000) {
-        return Err(InvalidValue::new(field, exact(time), "whole milliseconds"));
-    }
+    ensure(time.subsec_nanos().is_multiple_of(1_000_000), field, exact(time), "whole milliseconds")?;
     u64::try_from(time.as_millis()).map_err(|_| InvalidValue::new(field, exact(time), "less time"))
 }
 
 pub(super) fn check_time(field: &str, time: Millis) -> Result<(), String> {
-    if time <= LATEST {
-        return Ok(());
-    }
-    Err(format!("{field} is {time}, after the year 9999"))
+    if time <= LATEST { Ok(()) } else { Err(format!("{field} is {time}, after the year 9999")) }
 }
 
 /// Returns a time that was checked: no later than [`LATEST`].

@@ -6,7 +6,7 @@ use super::{
     event::CountedEvent,
     tally::{RunningSummary, Summary},
 };
-use crate::core::InvalidValue;
+use crate::core::{InvalidValue, ensure};
 
 /// The largest number of classes, the one for all that come later included.
 const CLASSES: usize = 64;
@@ -24,11 +24,9 @@ impl Class {
     /// Checks the name of a class, which becomes a label of metrics.
     pub(crate) fn check(name: &str) -> Result<(), InvalidValue> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.:-".contains(&b);
-        if (1..=64).contains(&name.len()) && name.bytes().all(plain) && ![OTHER, NONE].contains(&name) {
-            return Ok(());
-        }
+        let is_label = (1..=64).contains(&name.len()) && name.bytes().all(plain);
         let allowed = "1 to 64 of A-Z a-z 0-9 _ . : -, and neither none nor other";
-        Err(InvalidValue::new("class", format_args!("{name:?}"), allowed))
+        ensure(is_label && ![OTHER, NONE].contains(&name), "class", format_args!("{name:?}"), allowed)
     }
 
     pub(super) const fn place(self) -> usize {

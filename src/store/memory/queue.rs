@@ -268,16 +268,11 @@ impl WaitQueue {
     }
 
     fn remove_arrival(&mut self, arrival: Arrival) {
-        let waiter = match self.waiters.remove(&arrival) {
-            Some(waiter) => {
-                self.counted_out(arrival);
-                waiter
-            }
-            None => match self.aside.remove(&arrival) {
-                Some(waiter) => waiter,
-                None => return,
-            },
-        };
+        let waiting = self.waiters.remove(&arrival);
+        if waiting.is_some() {
+            self.counted_out(arrival);
+        }
+        let Some(waiter) = waiting.or_else(|| self.aside.remove(&arrival)) else { return };
         self.arrivals.remove(&waiter.token());
         self.expirations.remove(&(waiter.gone, arrival));
         if let Some((_, end)) = waiter.offered {
