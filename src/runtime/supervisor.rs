@@ -29,6 +29,7 @@ pub(crate) enum Death {
 
 /// Runs an actor until it stops after `is_done` has become true. After every other death the actor is restarted, with
 /// the pause that `died` returns. The value of the actor survives; its timers and futures do not.
+#[expect(clippy::manual_async_fn, reason = "the future of an `async fn` has room for its arguments twice")]
 pub(crate) fn supervise<A>(
     // Boxed: it would be copied into every future around this one.
     mut context: Box<ContextFut<A, Context<A>>>,
@@ -38,7 +39,6 @@ pub(crate) fn supervise<A>(
 where
     A: Actor<Context = Context<A>> + Supervised,
 {
-    // Not an `async fn`, whose future has room for its arguments twice.
     async move {
         loop {
             let life = poll_fn(|cx| Pin::new(&mut *context).poll(cx));

@@ -183,11 +183,14 @@ pub(super) async fn is_held(quorum: &Arc<Quorum>, hold: &Hold) -> Result<bool, S
     held(quorum, &round, 0, timeouts.met)
 }
 
+/// A verb of a node on several holds, each with its time.
+type Verb<T> = for<'a> fn(&'a dyn QuorumNode, &'a [(&'a Hold, Duration)]) -> Replies<'a, T>;
+
 /// Asks every node for a verb on all of these.
 fn each_node<T: Send + 'static>(
     quorum: &Arc<Quorum>,
     asked: &Arc<[(Hold, Duration)]>,
-    verb: for<'a> fn(&'a dyn QuorumNode, &'a [(&'a Hold, Duration)]) -> Replies<'a, T>,
+    verb: Verb<T>,
 ) -> Round<Result<T, StoreError>> {
     Round::ask(quorum, |quorum, node| {
         let asked = Arc::clone(asked);
