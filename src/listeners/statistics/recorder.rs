@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::{
     Statistics,
@@ -96,21 +96,17 @@ impl Recorder {
         }))
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock()
-    }
-
     fn note(&self, class: Option<Class>, event: CountedEvent) {
-        self.counts().note(class, event);
+        self.0.lock().note(class, event);
     }
 
     /// Returns the class of this name. `None` if it has no valid one.
     pub(crate) fn class(&self, name: Option<&str>) -> Option<Class> {
-        name.filter(|name| Class::check(name).is_ok()).map(|name| self.counts().classes.named(name))
+        name.filter(|name| Class::check(name).is_ok()).map(|name| self.0.lock().classes.named(name))
     }
 
     pub(crate) fn class_name(&self, class: Class) -> Option<Arc<str>> {
-        self.counts().classes.name(class).cloned()
+        self.0.lock().classes.name(class).cloned()
     }
 
     pub(crate) fn requested(&self, class: Option<Class>) {
@@ -147,7 +143,7 @@ impl Recorder {
     }
 
     pub(crate) fn releases_unconfirmed(&self) -> u64 {
-        self.counts().stats.releases_unconfirmed
+        self.0.lock().stats.releases_unconfirmed
     }
 
     pub(crate) fn lost(&self, class: Option<Class>, reason: LossReason, held_for: Duration) {
@@ -168,7 +164,7 @@ impl Recorder {
 
     /// Moves the windows on. Must be called about once a second: events are counted without a look at the clock.
     pub(crate) fn tick(&self, now: Moment) {
-        let mut counts = self.counts();
+        let mut counts = self.0.lock();
         counts.windows.advance(now);
         let Counts { windows, ear, .. } = &mut *counts;
         if let Some(ear) = ear {
@@ -177,7 +173,7 @@ impl Recorder {
     }
 
     pub(crate) fn snapshot(&self) -> Statistics {
-        let counts = self.counts();
+        let counts = self.0.lock();
         let (total, (last_minute, last_hour)) = (counts.total.summary(), counts.windows.summaries());
         let Summary { requests, granted, refused, timed_out, cancelled, .. } = total;
         let Summary { released, renewals, missed_renewals, near_misses, waited, held_for, .. } = total;
@@ -249,7 +245,7 @@ impl Stopwatch {
     }
 
     pub(crate) fn store_answered(self, recorder: &Recorder, verb: &'static str, well: bool) {
-        if let Some(ear) = &mut recorder.counts().ear {
+        if let Some(ear) = &mut recorder.0.lock().ear {
             ear.store_answered(verb, well, self.0.elapsed());
         }
     }

@@ -22,7 +22,7 @@ use futures_util::{
     FutureExt, StreamExt,
     future::{BoxFuture, join_all},
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use self::{
     faults::Fault,
@@ -65,23 +65,23 @@ impl MemoryStore {
     ///
     /// Faults are taken in the order in which they were asked for, one by each verb.
     pub fn fail_next(&self, verbs: usize) {
-        self.state().faults.script(Fault::Fail, verbs);
+        self.state.lock().faults.script(Fault::Fail, verbs);
     }
 
     /// Loses the replies to the next `verbs` verbs: they are executed, but answer [`StoreError::ReplyLost`].
     pub fn lose_next_replies(&self, verbs: usize) {
-        self.state().faults.script(Fault::LoseReply, verbs);
+        self.state.lock().faults.script(Fault::LoseReply, verbs);
     }
 
     /// Delays the next `verbs` verbs: they are executed and answered only after `pause` (of the tokio runtime's time).
     /// A verb whose caller stops waiting before that is not executed.
     pub fn stall_next(&self, verbs: usize, pause: Duration) {
-        self.state().faults.script(Fault::Stall(pause), verbs);
+        self.state.lock().faults.script(Fault::Stall(pause), verbs);
     }
 
     /// Loses all notifications from now on, without telling the subscribers, until it is called with `false`.
     pub fn lose_notifications(&self, lose: bool) {
-        self.state().inboxes.lose(lose);
+        self.state.lock().inboxes.lose(lose);
     }
 
     /// Disconnects all subscribers: they get [`Notification::Disconnected`], and nothing more, until this is called with
@@ -90,7 +90,7 @@ impl MemoryStore {
     /// [`Notification::Disconnected`]: crate::store::Notification::Disconnected
     /// [`Notification::Subscribed`]: crate::store::Notification::Subscribed
     pub fn disconnect_subscribers(&self, disconnected: bool) {
-        self.state().inboxes.disconnect(disconnected);
+        self.state.lock().inboxes.disconnect(disconnected);
     }
 
     /// Sets the store's time of day, which only its registers show. It goes on by the clock of the store.
@@ -101,22 +101,18 @@ impl MemoryStore {
     /// Removes all holders, waiters and registers, like a server that lost its data and came back empty. Fences go on
     /// growing.
     pub fn clear(&self) {
-        self.state().clear();
+        self.state.lock().clear();
     }
 
     /// Forgets everything, fences too, like a server without persistence that was killed and started again: it is
     /// another [`Incarnation`]. Faults that are still to come stay, and so do subscribers.
     pub fn restart(&self) {
         let now = self.clock.now();
-        self.state().restart(now);
-    }
-
-    fn state(&self) -> MutexGuard<'_, MemoryState> {
-        self.state.lock()
+        self.state.lock().restart(now);
     }
 
     fn execute<T>(&self, verb: impl FnOnce(&mut MemoryState, Moment) -> T) -> T {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // Read under the lock, so that no verb sees an earlier moment than the one before it; in whole milliseconds, as
         // a server keeps it.
         let now = self.clock.now().on_tick(Duration::from_millis(1));
@@ -128,7 +124,7 @@ impl MemoryStore {
         verb: impl FnOnce(&mut MemoryState, Moment) -> Result<T, StoreError> + Send + 'a,
     ) -> Reply<'a, T> {
         Box::pin(async move {
-            let fault = self.state().faults.next();
+            let fault = self.state.lock().faults.next();
             match fault {
                 Some(Fault::Fail) => return Err(faults::unavailable()),
                 Some(Fault::Stall(pause)) => tokio::time::sleep(pause).await,
@@ -216,7 +212,7 @@ impl Store for MemoryStore {
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {
-        self.state().inboxes.listen(*inbox).boxed()
+        self.state.lock().inboxes.listen(*inbox).boxed()
     }
 
     fn describe(&self) -> String {

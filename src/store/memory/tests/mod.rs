@@ -55,7 +55,7 @@ async fn a_pass_is_one_verb_to_a_fault() {
     store.lose_next_replies(1);
     let error = store.hand_off(&from.hold, &to, false).await.unwrap_err();
     assert_eq!(error.kind(), "unavailable");
-    assert!(store.state().faults.next().is_some_and(|fault| fault == Fault::LoseReply));
+    assert!(store.state.lock().faults.next().is_some_and(|fault| fault == Fault::LoseReply));
     assert!(store.is_held(&from.hold).await.unwrap());
 
     store.lose_next_replies(1);
@@ -155,7 +155,7 @@ async fn a_resource_that_is_free_is_not_kept() {
     let asked = exclusive("orders/42", 1);
     fence(&store, &asked).await;
     let _ = store.release(&asked.hold, Duration::ZERO).await.unwrap();
-    assert!(store.state().resources.is_empty());
+    assert!(store.state.lock().resources.is_empty());
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn leases_that_ended_and_are_never_asked_for_again_do_not_pile_up() {
         hands.turn(Duration::from_millis(100));
     }
     // 100 leases live at a time.
-    let kept = store.state().resources.len();
+    let kept = store.state.lock().resources.len();
     assert!(kept <= 400, "{kept} resources are kept");
 }
 
@@ -177,5 +177,5 @@ async fn verbs_about_a_free_resource_leave_nothing_behind() {
     assert_eq!(store.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::NotHeld { count: 0 });
     assert_eq!(store.renew(&asked.hold, asked.ttl).await.unwrap(), Renewed::NotHeld);
     assert_eq!(store.force_release(&asked.hold.resource).await.unwrap(), 0);
-    assert!(store.state().resources.is_empty());
+    assert!(store.state.lock().resources.is_empty());
 }

@@ -140,9 +140,9 @@ async fn a_subscriber_that_is_dropped_leaves_nothing_behind() {
     drop(first);
     hand_over(&store, 1).await;
     assert_eq!(received(&mut second), ["subscribed", "1"]);
-    assert_eq!(store.state().inboxes.count(), 1);
+    assert_eq!(store.state.lock().inboxes.count(), 1);
     drop(second);
-    assert_eq!(store.state().inboxes.count(), 0);
+    assert_eq!(store.state.lock().inboxes.count(), 0);
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn waiters_that_are_gone_and_never_asked_for_again_do_not_pile_up() {
         hands.turn(Duration::from_millis(10));
     }
     // 100 tickets are kept at a time.
-    let kept = store.state().resources.len();
+    let kept = store.state.lock().resources.len();
     assert!(kept <= 400, "{kept} resources are kept");
 }
 
