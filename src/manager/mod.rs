@@ -25,6 +25,7 @@ mod stream;
 pub(crate) mod trace;
 mod tuning;
 mod waiting;
+pub(crate) mod with_lock;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},

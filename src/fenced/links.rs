@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use crate::{
         core::Fence,
-        guarded::fenced::{FencedFile, FencedWriteError},
+        fenced::{FencedFile, FencedWriteError},
     };
 
     fn fence(number: u64) -> Fence {
