@@ -1,7 +1,6 @@
 //! The builder of a lock manager, which runs supervised in an arbiter of its own.
 
 use std::{
-    cell::Cell,
     fmt,
     rc::Rc,
     sync::{Arc, Weak},
@@ -19,6 +18,7 @@ use crate::{
     manager::{
         LockManager,
         dispatch::Dispatch,
+        draining::Draining,
         happening::Happenings,
         monitor::LeaseMonitor,
         outage::Outage,
@@ -26,9 +26,9 @@ use crate::{
         records::Records,
         seats::AllSeats,
         sets::Sets,
-        shutdown::Draining,
+        state::DefaultWaits,
         stream::Sources,
-        tuning::DefaultWaits,
+        trace::Trace,
         waiting::{cohorts::Cohorts, demands::Demands},
     },
     request::{Settings, StartError},
@@ -165,7 +165,8 @@ impl LockManagerBuilder {
         let stats = Arc::new(Recorder::new());
         let mut pauses =
             Doubling::new(settings.supervision.restart_pause, settings.supervision.max_restart_pause);
-        let done = Rc::new(Cell::new(false));
+        let shutdown = Draining::default();
+        let done = Rc::clone(&shutdown.done);
         let (counted, random_of_restarts, clock_of_deaths) =
             (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));
         let inbox = Inbox(random.token());
@@ -183,7 +184,7 @@ impl LockManagerBuilder {
             happenings: happenings.clone(),
             sources: sources.clone(),
         };
-        let renewers = Rc::new(Renewers { manager: Arc::clone(&link), random: Arc::clone(&random), pauses });
+        let renewers = Rc::new(Renewers { manager: link, random: Arc::clone(&random), pauses });
         let driven = sources.clone();
         tracing::info!(
             store = store.describe(),
@@ -196,7 +197,7 @@ impl LockManagerBuilder {
             clock,
             random,
             max_waiters_here: settings.limits.max_waiters,
-            trace: crate::manager::trace::Trace::new(settings.wait.timeout),
+            trace: Trace::new(&settings),
             settings,
             own_pauses,
             default_waits: DefaultWaits::default(),
@@ -221,9 +222,8 @@ impl LockManagerBuilder {
             sources,
             in_hand: None,
             address,
-            link,
             renewers,
-            shutdown: Draining::new(Rc::clone(&done)),
+            shutdown,
             revocations: Rc::default(),
         };
         let mut last_death = clock_of_deaths.now();

@@ -12,8 +12,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::COMPARE_CLOCKS_EVERY as CHECKED_EVERY;
 use crate::{core::one_line, listeners::statistics::Recorder, store::StoreError};
+
+/// The interval between checks, and between comparisons of the manager's clock with the runtime's.
+pub(super) const CHECKED_EVERY: Duration = Duration::from_secs(1);
 
 /// The interval between two lines about an outage that lasts.
 const EVERY: Duration = Duration::from_secs(60);

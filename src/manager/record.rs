@@ -12,7 +12,7 @@ use crate::{
     },
     listeners::statistics::Unconfirmed,
     manager::{
-        shutdown::InFlight,
+        draining::InFlight,
         waiting::{cohorts::CohortKey, place::Place},
     },
     request::{AcquireError, validated::ValidRequest},

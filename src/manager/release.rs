@@ -6,8 +6,9 @@ use crate::{
     core::{self, Acquisition, Event, LeaseStatus, LossReason, Moment, one_line},
     lease::{RecordKey, Release, ReleaseError, Released, shared::LeaseShared},
     manager::{
-        LockManager, dispatch,
-        happening::InHand,
+        LockManager,
+        dispatch::calls::{HandOffCall, ReleaseCall},
+        happening::Happening,
         record::{Cause, Record, Releasing, Role},
         waiting::hand_off::is_alone,
     },
@@ -18,19 +19,19 @@ use crate::{
     store::{self, Hold, StoreError},
 };
 
-/// The caller of a release.
-type Reply = Responder<Result<Released, ReleaseError>>;
+/// The way back to the caller of a release.
+type ReleaseReply = Responder<Result<Released, ReleaseError>>;
 
 impl LockManager {
     pub(super) fn release_for(&mut self, release: Release) -> DeferredReply<Result<Released, ReleaseError>> {
         let (reply, deferred) = Responder::new();
-        self.in_hand = Some(InHand::Message(release.clone()));
+        self.in_hand = Happening::release_again(&release);
         self.release(release, reply);
         self.in_hand = None;
         deferred
     }
 
-    pub(crate) fn release(&mut self, Release { resource, token, lease, .. }: Release, reply: Reply) {
+    pub(crate) fn release(&mut self, Release { resource, token, lease, .. }: Release, reply: ReleaseReply) {
         let resource = match resource {
             Ok(resource) => resource,
             Err(error) => return reply.answer(Err(error.into())),
@@ -45,7 +46,7 @@ impl LockManager {
         }
     }
 
-    fn release_lease(&mut self, lease: Arc<LeaseShared>, reply: Reply) {
+    fn release_lease(&mut self, lease: Arc<LeaseShared>, reply: ReleaseReply) {
         let now = self.clock.now();
         let (before, unconfirmed) = lease.release(now);
         // Not earlier: a lease that is lost meanwhile keeps its lock delay.
@@ -72,7 +73,7 @@ impl LockManager {
         }
     }
 
-    fn release_token(&mut self, hold: Hold, reply: Reply) {
+    fn release_token(&mut self, hold: Hold, reply: ReleaseReply) {
         let opening = self.clock.now();
         let role = Role::Releasing(self.releasing(Cause::Token { reply }));
         let record = self.records.insert(Record::new(hold, Acquisition::held(None), role));
@@ -86,7 +87,7 @@ impl LockManager {
 
     /// Gives the record of a lease another role. The cohort that waits for the lease is not served yet.
     fn end_lease(&mut self, record: RecordKey, role: Role, now: Moment) {
-        self.trace_over(record, now);
+        self.trace.lease(&self.records, record, now, true);
         self.records.with(record, |it| it.role = role);
         self.held -= 1;
         self.shutdown.held(self.held);
@@ -125,10 +126,10 @@ impl LockManager {
         let Some((hold, weight)) = found else { return };
         let cohort = if release.hand_off { self.find_cohort(record) } else { None };
         let next = cohort.and_then(|cohort| self.start_hand_off(cohort, now));
-        let from = dispatch::Releasing { record, hold, cooldown: release.opening.remaining(now) };
+        let from = ReleaseCall { record, hold, cooldown: release.opening.remaining(now) };
         self.sources.send(|dispatch| match next {
             Some((attempt, overtake)) => {
-                dispatch.hand_offs.push(dispatch::HandingOff { from, attempt, overtake }, Weight::LIGHT)
+                dispatch.hand_offs.push(HandOffCall { from, attempt, overtake }, Weight::LIGHT)
             }
             None => dispatch.releases.push(from, weight),
         });

@@ -8,8 +8,8 @@ use crate::{
     lease::{RecordKey, Renew, RenewError, shared::LeaseShared},
     manager::{
         LockManager,
-        dispatch::renewals::Renewing,
-        happening::InHand,
+        dispatch::calls::RenewalCall,
+        happening::Happening,
         record::{Holding, weight},
     },
     runtime::responder::{DeferredReply, Responder},
@@ -33,7 +33,7 @@ impl Handler<Renew> for LockManager {
             }
             // Not counted: those of one tick are one turn, and whoever asked waits for the store.
             Some(lease) => {
-                self.in_hand = Some(InHand::Renewal(lease.record));
+                self.in_hand = Some(Happening::RenewalMissed(lease.record));
                 self.renew_its_set(&lease);
                 self.renew(lease, Some(reply));
                 self.in_hand = None;
@@ -93,7 +93,7 @@ impl LockManager {
         let (sent, timeout) = lease.asks();
         let weight = weight(&lease.acquisition);
         self.sources
-            .send(|dispatch| dispatch.renewals.push(Renewing { lease, sent, timeout, reply }, weight));
+            .send(|dispatch| dispatch.renewals.push(RenewalCall { lease, sent, timeout, reply }, weight));
     }
 }
 

@@ -14,9 +14,9 @@ use crate::{
     manager::{
         LockManager,
         dispatch::ask::{Calls, ask_each},
+        draining::InFlight,
         happening::{Happening, Happenings},
         seats::Seats,
-        shutdown::InFlight,
     },
     request::{Revoke, RevokeError, Revoked, revoke::ValidRevoke},
     store::{Hold, HolderNotice, HoldersNotified, Notification, Released, StoreError, ToHolders},
@@ -63,7 +63,7 @@ impl LockManager {
             calls: self.calls(),
             happenings: self.happenings.clone(),
             seats: self.seats.questions.clone(),
-            closing: self.shutdown.closing(),
+            closing: self.shutdown.begun.subscribe(),
             _in_flight: self.shutdown.in_flight(),
             _running: Rc::clone(&self.revocations),
         });

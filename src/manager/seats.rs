@@ -4,11 +4,6 @@ use std::rc::Rc;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::{
-    manager::LockManager,
-    runtime::responder::{DeferredReply, Responder},
-};
-
 /// The seats of one kind of calls. Who finds none waits in the order of arrival. A clone is another handle to them.
 #[derive(Clone)]
 pub(crate) struct Seats {
@@ -68,31 +63,5 @@ impl Asked {
     /// Waits for a seat, which is taken until the permit is dropped. Nobody closes the seats.
     pub(crate) async fn seat(&self) -> Option<SemaphorePermit<'_>> {
         self.seats.acquire().await.ok()
-    }
-}
-
-impl LockManager {
-    /// Answers a question to the store when there is a seat for it. If its caller `may_leave`, it is not asked without one.
-    pub(crate) fn answer_seated<T: 'static, E: 'static>(
-        &self,
-        seats: &Seats,
-        may_leave: bool,
-        busy: impl FnOnce(usize) -> E,
-        question: impl Future<Output = Result<T, E>> + 'static,
-    ) -> DeferredReply<Result<T, E>> {
-        let (reply, deferred) = Responder::new();
-        let pending = seats.asked();
-        if pending >= self.settings.limits.max_pending {
-            reply.answer(Err(busy(pending)));
-            return deferred;
-        }
-        let asked = seats.ask();
-        actix_rt::spawn(async move {
-            let _seat = asked.seat().await;
-            if !may_leave || !reply.is_closed() {
-                reply.answer(question.await);
-            }
-        });
-        deferred
     }
 }

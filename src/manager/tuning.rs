@@ -1,37 +1,18 @@
 //! Settings that change while the manager runs, and what it tells whoever changes them.
 
-use std::{cell::Cell, sync::Arc};
+use std::sync::Arc;
 
 use actix::{MessageResult, ResponseFuture};
 use tokio::time::Instant;
 
 use crate::{
     core::InvalidValue,
-    lease::RecordKey,
-    listeners::statistics::RequestEnd,
     manager::{LockManager, dispatch::ask::ask},
     request::{
         SetTuning, Settings, Tuning,
         tuning::{AskLoad, Load, Sample, Sampled},
-        validated::ValidRequest,
     },
 };
-
-/// What came of requests that waited for as long as the settings say. The others say nothing about that setting.
-#[derive(Debug, Default)]
-pub(crate) struct DefaultWaits {
-    granted: Cell<u64>,
-    timed_out: Cell<u64>,
-}
-
-impl DefaultWaits {
-    /// Counts the grant of a request, if it waited by default.
-    pub(crate) fn granted(&self, request: &ValidRequest) {
-        if request.waits_by_default {
-            self.granted.set(self.granted.get() + 1);
-        }
-    }
-}
 
 impl LockManager {
     pub(super) fn set_tuning(&mut self, set: SetTuning) -> Result<Tuning, InvalidValue> {
@@ -68,8 +49,8 @@ impl LockManager {
             queues: self.cohorts.longest_queues(),
             polls: !self.subscribed,
             own_pauses: self.own_pauses.is_some(),
-            granted: self.default_waits.granted.get(),
-            timed_out: self.default_waits.timed_out.get(),
+            granted: self.default_waits.granted,
+            timed_out: self.default_waits.timed_out,
             tuning: self.tuning(),
         }))
     }
@@ -81,17 +62,6 @@ impl LockManager {
             let load = ask("server_load", || store.server_load()).await;
             (load, asked.elapsed())
         })
-    }
-
-    /// Counts the end of a request without a lease, if it waited in vain by default.
-    pub(crate) fn count_default_wait(&self, record: RecordKey, end: RequestEnd) {
-        if end == RequestEnd::TimedOut
-            && self.records.with(record, |it| Some(it.waiter()?.request.waits_by_default)).flatten()
-                == Some(true)
-        {
-            let timed_out = &self.default_waits.timed_out;
-            timed_out.set(timed_out.get() + 1);
-        }
     }
 
     fn tuning(&self) -> Tuning {

@@ -3,15 +3,17 @@
 //! All callers take them in the same order, so that they never wait for each other in a circle.
 
 mod one_by_one;
+mod set;
 
-use std::{collections::BTreeMap, pin::pin, rc::Rc, sync::Arc, time::Duration};
+use std::{pin::pin, rc::Rc, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
 use self::one_by_one::{names, one_by_one};
+pub(crate) use self::set::{Set, Sets, TriedAll};
 
 use crate::{
-    core::{Acquisition, Executed, Moment, ResourceName, Token, Validity},
+    core::{Acquisition, Executed, Moment, ResourceName, Validity},
     lease::{Lease, LeaseSet, shared::LeaseShared},
     listeners::statistics::{Class, RequestEnd, Stopwatch},
     manager::{
@@ -19,75 +21,15 @@ use crate::{
         dispatch::ask::ask_for_all,
         happening::Happening,
         record::{Cause, Holding, Record, Role},
-        shutdown::InFlight,
         waiting::{attempts::NEVER_SENT, hand_off::is_alone},
     },
-    request::{Acquire, AcquireAll, AcquireError, OwnWaiter, options::Options, validated::ValidRequest},
+    request::{Acquire, AcquireAll, AcquireError, validated::ValidRequest},
     runtime::{
         env::Draw,
         responder::{DeferredReply, Responder},
     },
     store::{self, AcquiredAll, Certainty, Grant, StoreError},
 };
-
-/// The sets whose first try is in flight, by the token of the first resource.
-pub(crate) type Sets = BTreeMap<Token, Set>;
-
-/// A request for several resources that has no answer yet.
-pub(crate) struct Set {
-    /// The requests in the order of the names, each name once.
-    requests: Vec<ValidRequest>,
-    options: Options,
-    reply: Responder<Result<LeaseSet, AcquireError>>,
-    asked: Moment,
-    /// True if it was told that one of its holds is over, before it knew that it has any.
-    taken: bool,
-}
-
-impl Set {
-    /// Notes that these holds are over. A grant may be what was taken.
-    pub(crate) fn note_taken(&mut self, is_taken: impl Fn(&Token) -> bool) {
-        self.taken |= self.requests.iter().any(|it| is_taken(&it.acquisition.hold.token));
-    }
-
-    fn class(&self) -> Option<Class> {
-        self.requests.first()?.class
-    }
-
-    /// Describes its requests, which wait for the first try.
-    pub(crate) fn waiters(&self, now: Moment) -> impl Iterator<Item = OwnWaiter> {
-        let waited = self.asked.elapsed(now);
-        self.requests.iter().map(move |request| {
-            let store::Acquisition { hold, mode, .. } = &*request.acquisition;
-            OwnWaiter {
-                resource: hold.resource.clone(),
-                token: hold.token.prefix(),
-                mode: *mode,
-                owner: hold.owner.clone(),
-                waited,
-                attempts: 1,
-                ahead: None,
-            }
-        })
-    }
-}
-
-/// The first try of a set, with its outcome from the store.
-pub(crate) struct TriedAll {
-    tried: Arc<[Arc<store::Acquisition>]>,
-    sent: Moment,
-    outcome: Result<AcquiredAll, StoreError>,
-    _in_flight: Arc<InFlight>,
-}
-
-impl TriedAll {
-    /// Returns the same try with an unknown outcome, for when the manager panics over it.
-    pub(crate) fn lost(&self) -> Self {
-        let (tried, _in_flight) = (Arc::clone(&self.tried), Arc::clone(&self._in_flight));
-        let outcome = Err(StoreError::reply_lost("acquire_all: the lock manager panicked"));
-        Self { tried, sent: self.sent, outcome, _in_flight }
-    }
-}
 
 impl LockManager {
     pub(crate) fn acquire_all(
@@ -265,7 +207,7 @@ impl LockManager {
                 request.span.granted(1, waited, grant.fence);
                 let state = self.hold_one(request, (asked, sent), grant, now);
                 self.count(1, state.class, RequestEnd::Granted { attempts: 1, waited });
-                leases.push(Lease::new(state, Arc::clone(&self.link), durability));
+                leases.push(Lease::new(state, Arc::clone(&self.renewers.manager), durability));
             } else {
                 let end = RequestEnd::Failed("too_late");
                 request.span.ended(end.as_str(), 1, waited);

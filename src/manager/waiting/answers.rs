@@ -63,16 +63,16 @@ impl LockManager {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
             let Waiter { request, reply, place, .. } = it.waiter()?;
             request.span.granted(attempts, waited, grant.fence);
-            self.default_waits.granted(request);
             let (lease, reply, place) =
                 (self.lease(record, request, sent, grant, now), reply.clone(), *place);
-            let bound_to = request.bound_to.take();
+            let (bound_to, by_default) = (request.bound_to.take(), request.waits_by_default);
             let bound = bound_to.is_some();
             it.role = Role::Holding(Holding { lease: Arc::clone(&lease), bound_to, renewer: None });
-            Some((lease, reply, attempts, waited, bound, place))
+            Some((lease, reply, attempts, waited, bound, place, by_default))
         });
-        let Some((lease, reply, attempts, waited, bound, place)) = held.flatten() else { return };
+        let Some((lease, reply, attempts, waited, bound, place, by_default)) = held.flatten() else { return };
         self.pending -= 1;
+        self.default_waits.granted += u64::from(by_default);
         self.note_held(&lease, now, bound);
         self.note_served(&lease, place, (overtook, now - waited), now);
         let hold = lease.hold();
@@ -81,7 +81,7 @@ impl LockManager {
             resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.acquisition.mode,
             fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
         );
-        let lease = Lease::new(lease, Arc::clone(&self.link), durability);
+        let lease = Lease::new(lease, Arc::clone(&self.renewers.manager), durability);
         reply.answer_in_turn(&mut self.answers, Ok(lease), |unsent| {
             if let Ok(lease) = unsent {
                 lease.return_unused();
@@ -154,14 +154,15 @@ impl LockManager {
     }
 
     /// Ends the span of a request, and traces it. Its record may stay, for others that rely on its ticket.
-    fn end_span(&self, record: RecordKey, end: RequestEnd, now: Moment) {
-        self.trace_ended(record, end, now);
-        self.count_default_wait(record, end);
+    fn end_span(&mut self, record: RecordKey, end: RequestEnd, now: Moment) {
+        self.trace.ended(&self.records, record, end, now);
         let ended = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
-            Some((std::mem::take(&mut it.waiter()?.request.span), attempts, waited))
+            let request = &mut it.waiter()?.request;
+            Some((std::mem::take(&mut request.span), attempts, waited, request.waits_by_default))
         });
-        if let Some((span, attempts, waited)) = ended.flatten() {
+        if let Some((span, attempts, waited, by_default)) = ended.flatten() {
+            self.default_waits.timed_out += u64::from(by_default && end == RequestEnd::TimedOut);
             span.ended(end.as_str(), attempts, waited);
         }
     }

@@ -23,13 +23,13 @@ slotmap::new_key_type! {
 /// A waiter looks its resource up by the name once. From then on its record has the key of the cohort.
 #[derive(Default)]
 pub(crate) struct Cohorts {
-    cohorts: SlotMap<CohortKey, Known>,
+    cohorts: SlotMap<CohortKey, KnownCohort>,
     by_resource: HashMap<ResourceName, CohortKey>,
     arrivals: u64,
 }
 
 /// A cohort, and what else is known about it.
-struct Known {
+struct KnownCohort {
     resource: ResourceName,
     cohort: Cohort<RecordKey>,
     /// The number of grants so far.
@@ -47,7 +47,7 @@ impl Cohorts {
         let Self { cohorts, by_resource, arrivals, .. } = self;
         let new = || {
             let (resource, cohort) = (resource.clone(), Cohort::default());
-            cohorts.insert(Known { resource, cohort, granted: 0, unplaced_from: None })
+            cohorts.insert(KnownCohort { resource, cohort, granted: 0, unplaced_from: None })
         };
         let key = *by_resource.entry(resource.clone()).or_insert_with(new);
         let ahead = cohorts[key].cohort.join(record, *arrivals);
@@ -153,7 +153,7 @@ impl Cohorts {
         if !cohort.is_empty() {
             return cohort.lack();
         }
-        let Known { resource, .. } = self.cohorts.remove(key)?;
+        let KnownCohort { resource, .. } = self.cohorts.remove(key)?;
         self.by_resource.remove(&resource);
         None
     }
@@ -161,7 +161,7 @@ impl Cohorts {
     /// Returns the longest queues, of cohorts in which somebody waits.
     pub(crate) fn longest_queues(&self) -> Vec<Queue> {
         let waited_for = self.cohorts.iter().filter(|(_, known)| known.cohort.waiting() > 0);
-        let queue = |(key, Known { cohort, granted, .. }): (CohortKey, &Known)| Queue {
+        let queue = |(key, KnownCohort { cohort, granted, .. }): (CohortKey, &KnownCohort)| Queue {
             key: key.data().as_ffi(),
             waiting: u32::try_from(cohort.waiting()).unwrap_or(u32::MAX),
             granted: *granted,
