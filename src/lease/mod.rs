@@ -17,7 +17,7 @@ mod revocation;
 mod run;
 pub(crate) mod set;
 pub(crate) mod shared;
-pub(crate) mod terms;
+mod wanted_back;
 
 pub use self::{
     errors::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},

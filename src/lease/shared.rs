@@ -11,14 +11,31 @@ use tokio::sync::{Notify, futures::Notified};
 
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity},
-    lease::{LeaseChange, LeaseEvent, RecordKey, revocation::Requests, terms::LeaseTerms},
+    lease::{LeaseChange, LeaseEvent, RecordKey, revocation::KnownRevocations},
     listeners::{
-        spans::{LeaseSpan, Subject},
+        spans::{AcquireSpan, LeaseSpan, Subject},
         statistics::{Class, Recorder, Unconfirmed},
     },
     runtime::env::Clock,
-    store::{Acquisition, Hold},
+    store::{Acquisition, Grant, Hold},
 };
+
+/// Everything that is needed to make a lease.
+pub(crate) struct LeaseTerms<'a> {
+    pub(crate) record: RecordKey,
+    pub(crate) acquisition: Arc<Acquisition>,
+    pub(crate) plan: RenewalPlan,
+    pub(crate) min_hold: Duration,
+    pub(crate) handed_out: bool,
+    pub(crate) events: Option<Recipient<LeaseEvent>>,
+    /// The class under which it is counted.
+    pub(crate) class: Option<Class>,
+    /// The span of the request.
+    pub(crate) span: &'a AcquireSpan,
+    /// The moment at which it was requested.
+    pub(crate) sent: Moment,
+    pub(crate) grant: Grant,
+}
 
 /// Everything about a lease that must survive the death of its renewer, and of its manager.
 pub(crate) struct LeaseShared {
@@ -56,7 +73,7 @@ pub(super) struct Present {
     /// The number of renewals that were missed since the last confirmed one.
     pub(super) missed_in_a_row: u32,
     /// The requests to give the lease back, if there are any.
-    pub(super) revoke_requested: Option<Box<Requests>>,
+    pub(super) revoke_requested: Option<Box<KnownRevocations>>,
     /// The span of the lease, until it is over.
     span: LeaseSpan,
 }

@@ -7,6 +7,7 @@ pub(crate) mod options;
 mod own_leases;
 pub(crate) mod queries;
 pub(crate) mod revoke;
+mod setters;
 pub(crate) mod settings;
 pub(crate) mod tuning;
 pub(crate) mod validated;

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crate::{
     core::{Answer, End, Event, Moment, Told},
-    lease::{Lease, RecordKey, shared::LeaseShared, terms::LeaseTerms},
+    lease::{
+        Lease, RecordKey,
+        shared::{LeaseShared, LeaseTerms},
+    },
     listeners::statistics::RequestEnd,
     manager::{
         LockManager,
