@@ -1,8 +1,7 @@
 //! A lease: what its holder has in hand, what keeps it alive, and what ends it.
 //!
 //! Read in this order: [`Lease`] (the handle), `shared` (the state that the handle, the renewer and the manager share),
-//! `cooldown` (the moment at which its resource opens afterwards), `renewals`, `renewer`, `run` (work that runs while a lease
-//! holds), [`LeaseSet`] (several leases with one handle).
+//! `cooldown` (the moment at which its resource opens afterwards), `renewals`, `renewer`, [`LeaseSet`] (several leases with one handle).
 
 use std::sync::Arc;
 
@@ -14,7 +13,6 @@ pub(crate) mod messages;
 mod renewals;
 pub(crate) mod renewer;
 mod revocation;
-mod run;
 pub(crate) mod set;
 pub(crate) mod shared;
 mod wanted_back;

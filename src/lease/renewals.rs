@@ -62,16 +62,6 @@ impl LeaseShared {
         }
     }
 
-    /// Returns the number of renewals that were missed since the last confirmed one.
-    pub(crate) fn missed_in_a_row(&self) -> u32 {
-        self.present().missed_in_a_row
-    }
-
-    /// Returns the number of renewals that were confirmed.
-    pub(crate) fn renewals(&self) -> u32 {
-        self.present().renewals.made()
-    }
-
     /// Returns true if the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.
     pub(crate) fn may_renew(&self) -> bool {
         let now = self.clock.now();
@@ -86,7 +76,6 @@ impl LeaseShared {
             && self.may_renew()
     }
 
-    /// Records that the worker reports progress.
     pub(crate) fn heartbeat(&self) {
         let now = self.clock.now();
         self.present().renewals.heartbeat(now);
@@ -113,10 +102,5 @@ impl LeaseShared {
         };
         let due = self.renewal_after(confirmed)?;
         Some(due.max(answer_by.unwrap_or(due)).remaining(now))
-    }
-
-    /// Records that the renewer died. If it cannot be kept alive, that will be the reason of the loss.
-    pub(crate) fn renewer_died(&self) {
-        self.present().renewals.renewer_died();
     }
 }

@@ -33,14 +33,12 @@ pub(crate) struct Renewers {
     pub(crate) pauses: Doubling,
 }
 
-/// The handle to the renewer of a lease, which ends with it.
 pub(crate) struct RenewerHandle {
     // A whole address would take 140 bytes.
     address: WeakAddr<Renewer>,
     _task: AbortOnDropHandle<()>,
 }
 
-/// A renewal of the lease was missed.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Missed;
@@ -74,11 +72,16 @@ impl Renewers {
         let renewer = Renewer { lease, all, interval, timer, jitter: 0.0 };
         let (all, mut deaths, mut renewals_at_death) = (Rc::clone(self), 0_u32, 0);
         let died = move |death: Death| {
-            if state.renewals() > renewals_at_death {
+            let made = {
+                let renewals = &mut state.present().renewals;
+                // If it cannot be kept alive, that will be the reason of the loss.
+                renewals.renewer_died();
+                renewals.made()
+            };
+            if made > renewals_at_death {
                 deaths = 0;
             }
-            renewals_at_death = state.renewals();
-            state.renewer_died();
+            renewals_at_death = made;
             state.stats.renewer_restarted();
             let most = (state.remaining() / 4).max(all.pauses.first());
             let pause = jitter(all.pauses.after(deaths).min(most), all.random.draw(Draw::Restart));
@@ -126,7 +129,7 @@ impl Renewer {
     }
 
     fn wait_after_misses(&mut self, ctx: &mut Context<Self>) {
-        let misses = self.lease.missed_in_a_row().saturating_sub(1);
+        let misses = self.lease.present().missed_in_a_row.saturating_sub(1);
         let pause = after_misses(misses, self.interval, self.lease.remaining());
         self.wait(jitter(pause, self.jitter), ctx);
     }

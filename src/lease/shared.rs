@@ -7,11 +7,11 @@ use std::{
 };
 
 use actix::Recipient;
-use tokio::sync::{Notify, futures::Notified};
+use tokio::sync::Notify;
 
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity},
-    lease::{LeaseChange, LeaseEvent, RecordKey, revocation::KnownRevocations},
+    lease::{LeaseChange, LeaseEvent, RecordKey, RenewError, revocation::KnownRevocations},
     listeners::{
         spans::{AcquireSpan, LeaseSpan, Subject},
         statistics::{Class, Recorder, Unconfirmed},
@@ -28,9 +28,7 @@ pub(crate) struct LeaseTerms<'a> {
     pub(crate) min_hold: Duration,
     pub(crate) handed_out: bool,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
-    /// The class under which it is counted.
     pub(crate) class: Option<Class>,
-    /// The span of the request.
     pub(crate) span: &'a AcquireSpan,
     /// The moment at which it was requested.
     pub(crate) sent: Moment,
@@ -50,14 +48,14 @@ pub(crate) struct LeaseShared {
     pub(crate) handed_out: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
-    /// The class under which it is counted.
     pub(crate) class: Option<Class>,
     events: Option<Recipient<LeaseEvent>>,
     pub(super) granted_at: Moment,
     /// All leases that are renewed together with it, if it is one of several. A lease joins one set, once.
     pub(crate) joined: OnceLock<Arc<[Token]>>,
     now: Mutex<Present>,
-    changed: Notify,
+    /// Notified when something has changed that somebody may wait for, or when the clock may have jumped while timers stood still.
+    pub(crate) changed: Notify,
 }
 
 /// The part of a lease that changes.
@@ -79,7 +77,6 @@ pub(super) struct Present {
 }
 
 impl LeaseShared {
-    /// Creates the state of a lease that is granted at `now`.
     pub(crate) fn granted(
         terms: LeaseTerms<'_>,
         now: Moment,
@@ -130,12 +127,10 @@ impl LeaseShared {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the status of the lease, by the clock.
     pub(crate) fn status(&self) -> LeaseStatus {
         self.status_at(self.clock.now())
     }
 
-    /// Returns the same for this moment.
     pub(crate) fn status_at(&self, now: Moment) -> LeaseStatus {
         let present = self.present();
         match present.validity.status() {
@@ -146,8 +141,8 @@ impl LeaseShared {
         }
     }
 
-    pub(crate) fn is_valid(&self) -> bool {
-        matches!(self.status(), LeaseStatus::Held | LeaseStatus::AtRisk)
+    pub(crate) fn is_valid_at(&self, now: Moment) -> bool {
+        matches!(self.status_at(now), LeaseStatus::Held | LeaseStatus::AtRisk)
     }
 
     /// Returns the time for which the lease certainly holds if nobody renews it.
@@ -155,7 +150,6 @@ impl LeaseShared {
         self.remaining_at(self.clock.now())
     }
 
-    /// Returns the same for this moment.
     pub(crate) fn remaining_at(&self, now: Moment) -> Duration {
         let present = self.present();
         let validity = present.validity.remaining(now);
@@ -168,12 +162,13 @@ impl LeaseShared {
     }
 
     /// Completes when the lease is over, be it by an answer or by the clock of this process alone.
-    pub(crate) async fn over(&self) -> LeaseStatus {
+    pub(crate) async fn over(&self) -> LossReason {
         loop {
             let changed = self.changed.notified();
             match self.status() {
                 LeaseStatus::Held | LeaseStatus::AtRisk => {}
-                over => return over,
+                LeaseStatus::Lost(reason) => return reason,
+                LeaseStatus::Released => return LossReason::Released,
             }
             tokio::select! {
                 biased;
@@ -183,12 +178,6 @@ impl LeaseShared {
         }
     }
 
-    /// Returns the time since the lease was granted.
-    pub(crate) fn held_for(&self) -> Duration {
-        self.held_for_at(self.clock.now())
-    }
-
-    /// Returns the same for this moment.
     pub(crate) fn held_for_at(&self, now: Moment) -> Duration {
         self.granted_at.elapsed(now)
     }
@@ -208,7 +197,7 @@ impl LeaseShared {
     /// Ends the lease for this reason. Returns true if it was not over before.
     pub(crate) fn lose(&self, reason: LossReason) -> bool {
         // Nothing may panic between the change and the counting of it.
-        let held_for = self.held_for();
+        let held_for = self.held_for_at(self.clock.now());
         let news = self.present().validity.lose(reason);
         if news {
             self.stats.lost(self.class, reason, held_for);
@@ -224,13 +213,8 @@ impl LeaseShared {
     }
 
     /// Returns true if the time of the lease has run out by the clock. Then it is lost.
-    pub(crate) fn expired(&self) -> bool {
-        self.expired_at(self.clock.now())
-    }
-
-    /// Returns the same for this moment.
     pub(crate) fn expired_at(&self, now: Moment) -> bool {
-        let over = !matches!(self.status_at(now), LeaseStatus::Held | LeaseStatus::AtRisk);
+        let over = !self.is_valid_at(now);
         if over {
             self.expire();
         }
@@ -244,23 +228,27 @@ impl LeaseShared {
         self.lose(reason);
     }
 
-    /// Returns the reason why a lease that cannot be renewed is over.
-    pub(crate) fn loss(&self) -> LossReason {
+    /// Returns the reason of the loss, by the clock. `None` if the lease is not lost.
+    pub(crate) fn loss(&self) -> Option<LossReason> {
         match self.status() {
-            LeaseStatus::Lost(reason) => reason,
-            LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
+            LeaseStatus::Lost(reason) => Some(reason),
+            LeaseStatus::Held | LeaseStatus::AtRisk | LeaseStatus::Released => None,
         }
+    }
+
+    /// Returns the error of a renewal of a lease that is over.
+    pub(crate) fn not_renewed(&self) -> RenewError {
+        RenewError::Lost { reason: self.loss().unwrap_or(LossReason::Released) }
     }
 
     /// Ends the lease because its holder releases it now. Returns the status before that, and the release to be confirmed
     /// if the lease was not over.
     pub(crate) fn release(&self, now: Moment) -> (LeaseStatus, Option<Unconfirmed>) {
-        let valid = matches!(self.status_at(now), LeaseStatus::Held | LeaseStatus::AtRisk);
-        if !valid && !self.is_over() {
+        if !self.is_valid_at(now) && !self.is_over() {
             self.expire();
         }
         // Nothing may panic between the change and the counting of it.
-        let held_for = self.granted_at.elapsed(now);
+        let held_for = self.held_for_at(now);
         let mut present = self.present();
         let before = present.validity.status();
         let news = present.validity.release();
@@ -291,34 +279,10 @@ impl LeaseShared {
         self.tell(LeaseChange::Lost(LossReason::NotHeld));
     }
 
-    /// Tells the listener that the lease was granted.
-    pub(crate) fn tell_granted(&self) {
-        self.tell(LeaseChange::Granted);
-    }
-
-    /// Tells the listener that the manager shuts down.
-    pub(crate) fn tell_shutting_down(&self) {
-        self.tell(LeaseChange::ShuttingDown);
-    }
-
-    /// Completes when something that somebody may wait for has changed, from the call on.
-    pub(super) fn changed(&self) -> Notified<'_> {
-        self.changed.notified()
-    }
-
-    /// Makes everybody who waits for the end read the clock again, which may have jumped while timers stood still.
-    pub(crate) fn recheck(&self) {
-        self.changed.notify_waiters();
-    }
-
-    pub(super) fn tell(&self, change: LeaseChange) {
-        let Some(listener) = &self.events else { return };
-        listener.do_send(LeaseEvent {
-            resource: self.hold().resource.clone(),
-            token: self.hold().token.prefix(),
-            fence: self.fence,
-            change,
-        });
+    pub(crate) fn tell(&self, change: LeaseChange) {
+        if let Some(listener) = &self.events {
+            listener.do_send(LeaseEvent::of(self.hold(), self.fence, change));
+        }
     }
 }
 

@@ -21,7 +21,7 @@ impl LeaseShared {
         let changed = requests.first(now).map(|first| first.end) != before;
         drop(present);
         if changed {
-            self.recheck();
+            self.changed.notify_waiters();
         }
         if !is_new {
             return;
@@ -46,7 +46,7 @@ impl LeaseShared {
         known: Option<RevokeRequested>,
     ) -> Option<RevokeRequested> {
         loop {
-            let changed = self.changed();
+            let changed = self.changed.notified();
             let now = self.clock.now();
             let requested =
                 self.present().revoke_requested.as_ref().and_then(|all| Some(all.first(now)?.told(now)));

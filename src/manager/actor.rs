@@ -27,7 +27,6 @@ const STOOD_STILL: Duration = Duration::from_millis(50);
 /// The largest number of happenings that are handled in one turn.
 const AT_ONCE: usize = 64;
 
-/// The two clocks at one moment.
 struct Clocks {
     runtime: Instant,
     ours: Moment,
@@ -108,8 +107,8 @@ impl LockManager {
                 self.released(record, Err(StoreError::reply_lost("release: the lock manager panicked")));
             }
             Happening::TriedAll(tried) => self.tried_all(tried),
-            Happening::Due(record) => self.on(record, Event::Due),
-            Happening::CallerGone(record) => self.on(record, Event::CallerGone),
+            Happening::Due(record) => self.on_at(record, Event::Due, self.clock.now()),
+            Happening::CallerGone(record) => self.on_at(record, Event::CallerGone, self.clock.now()),
             Happening::Deferred(records) => self.watch_deferred(records),
             Happening::RenewalDue(record) => self.start_renewer(record),
             Happening::RenewalMissed(record) => self.renewal_missed(record),
@@ -138,7 +137,7 @@ impl LockManager {
             for lease in self.records.leases() {
                 self.records.set_timer(lease.record, Duration::ZERO);
                 self.restart_renewer(lease.record);
-                lease.recheck();
+                lease.changed.notify_waiters();
             }
         }
     }

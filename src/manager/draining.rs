@@ -5,7 +5,6 @@ use std::{cell::Cell, rc::Rc};
 use tokio::sync::watch;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
-/// The progress of a manager's shutdown.
 #[derive(Default)]
 pub(crate) struct Draining {
     /// The number of shutdowns that have begun and not ended. A later one can only bring the end forward.
@@ -28,7 +27,6 @@ impl Draining {
         *self.begun.borrow()
     }
 
-    /// Records the number of leases that are held now.
     pub(crate) fn held(&self, held: usize) {
         // Nobody waits for the number before a shutdown has begun.
         if self.has_begun() {

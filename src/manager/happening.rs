@@ -118,7 +118,6 @@ impl Happenings {
         }
     }
 
-    /// Returns what has happened first.
     pub(crate) fn pop(&self) -> Option<Happening> {
         self.0.borrow_mut().happened.pop_front()
     }

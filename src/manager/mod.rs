@@ -13,7 +13,6 @@ mod happening;
 mod messages;
 mod monitor;
 mod outage;
-mod own_leases;
 mod query;
 mod ready;
 mod record;

@@ -7,7 +7,6 @@ use std::{
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    task::Context,
     time::Duration,
 };
 
@@ -39,7 +38,13 @@ impl LeaseMonitor {
     pub(crate) async fn run(self) {
         loop {
             let record = poll_fn(|cx| {
-                self.drive_if_down(cx);
+                // While the manager is down what is in flight is driven here, so that renewals count in time.
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.sources.poll_if_down(cx))) {
+                    tracing::error!(
+                        panic = message_of(panic.as_ref()),
+                        "could not drive the calls to the store"
+                    );
+                }
                 self.records.poll_due(cx)
             })
             .await;
@@ -57,14 +62,6 @@ impl LeaseMonitor {
         }
     }
 
-    /// Drives what is in flight while the manager is down, so that renewals count in time.
-    fn drive_if_down(&self, cx: &mut Context<'_>) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.sources.poll_if_down(cx))) {
-            tracing::error!(panic = message_of(panic.as_ref()), "could not drive the calls to the store");
-        }
-    }
-
-    /// Looks after a lease.
     fn check(&self, lease: &Arc<LeaseShared>) {
         let now = lease.clock.now();
         if lease.expired_at(now) {

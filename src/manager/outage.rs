@@ -201,7 +201,6 @@ impl Running {
     }
 }
 
-/// Logs that an outage has begun.
 fn tell(verb: &str, error: &StoreError) {
     let error_line = one_line(error);
     match error {

@@ -38,13 +38,12 @@ pub(crate) struct Record {
 
 /// The counterpart of an acquisition: who waits for it, holds it, or releases it.
 pub(crate) enum Role {
-    Waiting(Box<Waiter>),
+    Waiting(Box<WaitingRequest>),
     Holding(Holding),
     Releasing(Releasing),
 }
 
-/// A request that waits.
-pub(crate) struct Waiter {
+pub(crate) struct WaitingRequest {
     pub(crate) request: ValidRequest,
     pub(crate) reply: Responder<Result<Lease, AcquireError>>,
     /// The result of the last attempt.
@@ -60,7 +59,6 @@ pub(crate) struct Waiter {
     pub(crate) _in_flight: InFlight,
 }
 
-/// A lease that is held.
 pub(crate) struct Holding {
     pub(crate) lease: Arc<LeaseShared>,
     pub(crate) bound_to: Option<LifeSign>,
@@ -98,7 +96,7 @@ impl Record {
         Self { hold, decisions, cohort: None, arrival: None, timer: None, role }
     }
 
-    pub(crate) fn waiter(&mut self) -> Option<&mut Waiter> {
+    pub(crate) fn waiter(&mut self) -> Option<&mut WaitingRequest> {
         match &mut self.role {
             Role::Waiting(waiter) => Some(waiter),
             Role::Holding(_) | Role::Releasing(_) => None,
@@ -136,22 +134,17 @@ pub(crate) fn weight(acquisition: &store::Acquisition) -> Weight {
     if acquisition.is_simple() { Weight::LIGHT } else { Weight::HEAVY }
 }
 
-impl Waiter {
+impl WaitingRequest {
     /// Tells the caller's listener that this many waiters are ahead, and how long they are expected to take.
     pub(crate) fn tell_queued(&self, ahead: u64, expected_wait: Option<Duration>) {
         if let Some(listener) = self.request.events.as_ref().filter(|_| !self.reply.is_closed()) {
-            let hold = &self.request.acquisition.hold;
-            listener.do_send(LeaseEvent {
-                resource: hold.resource.clone(),
-                token: hold.token.prefix(),
-                fence: None,
-                change: LeaseChange::Queued { ahead, expected_wait },
-            });
+            let change = LeaseChange::Queued { ahead, expected_wait };
+            listener.do_send(LeaseEvent::of(&self.request.acquisition.hold, None, change));
         }
     }
 }
 
-impl Drop for Waiter {
+impl Drop for WaitingRequest {
     fn drop(&mut self) {
         if let Some(watch) = &self.watch {
             watch.abort();

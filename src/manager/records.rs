@@ -49,7 +49,6 @@ impl Records {
         self.0.borrow_mut().by_token.insert(token, record);
     }
 
-    /// Returns the record of a token.
     pub(crate) fn named(&self, token: Token) -> Option<RecordKey> {
         self.0.borrow().by_token.get(&token).copied()
     }
@@ -78,7 +77,6 @@ impl Records {
         table.records.get_mut(key).map(act)
     }
 
-    /// Returns how many times a record was looked at so far.
     #[cfg(test)]
     pub(crate) fn looks(&self) -> u64 {
         self.0.borrow().looks
@@ -101,7 +99,6 @@ impl Records {
         waiting.map(|(key, _)| key).collect()
     }
 
-    /// Returns the waiters that have a ticket in the queue of the store.
     pub(crate) fn with_tickets(&self) -> Vec<RecordKey> {
         let mut waiting = self.waiting();
         waiting.retain(|key| self.0.borrow().records[*key].decisions.has_ticket());
@@ -119,7 +116,6 @@ impl Records {
         }
     }
 
-    /// Removes the timer of a record.
     pub(crate) fn remove_timer(&self, key: RecordKey) {
         let mut table = self.0.borrow_mut();
         let Table { records, timers, .. } = &mut *table;

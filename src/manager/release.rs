@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    core::{self, Acquisition, Event, LeaseStatus, LossReason, Moment, one_line},
+    core::{self, Acquisition, Event, Executed, LeaseStatus, LossReason, Moment, one_line},
     lease::{RecordKey, Release, ReleaseError, Released, shared::LeaseShared},
     manager::{
         LockManager,
@@ -19,7 +19,6 @@ use crate::{
     store::{self, Hold, StoreError},
 };
 
-/// The way back to the caller of a release.
 type ReleaseReply = Responder<Result<Released, ReleaseError>>;
 
 impl LockManager {
@@ -75,9 +74,26 @@ impl LockManager {
 
     fn release_token(&mut self, hold: Hold, reply: ReleaseReply) {
         let opening = self.clock.now();
-        let role = Role::Releasing(self.releasing(Cause::Token { reply }));
-        let record = self.records.insert(Record::new(hold, Acquisition::held(None), role));
         let end = opening + self.settings.limits.max_ttl;
+        self.release_unheld(hold, Acquisition::held(None), Cause::Token { reply }, (opening, end));
+    }
+
+    /// Releases a token that nobody wants, until that is certain or until `end`.
+    pub(crate) fn reclaim(&mut self, hold: Hold, executed: Executed, end: Moment) {
+        let decisions = Acquisition::held((executed == Executed::Perhaps).then_some(end));
+        self.release_unheld(hold, decisions, Cause::Reclaim, (self.clock.now(), end));
+    }
+
+    /// Releases what is no lease of this manager.
+    fn release_unheld(
+        &mut self,
+        hold: Hold,
+        decisions: Acquisition,
+        cause: Cause,
+        (opening, end): (Moment, Moment),
+    ) {
+        let role = Role::Releasing(self.releasing(cause));
+        let record = self.records.insert(Record::new(hold, decisions, role));
         self.on_at(record, Event::Release { opening, end, hand_off: false }, opening);
     }
 
@@ -92,7 +108,7 @@ impl LockManager {
         self.held -= 1;
         self.shutdown.held(self.held);
         if let Some(cohort) = self.find_cohort(record) {
-            self.cohorts.released(cohort, record);
+            self.cohorts.with(cohort, |it| it.released(record));
         }
     }
 

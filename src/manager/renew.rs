@@ -26,10 +26,10 @@ impl Handler<Renew> for LockManager {
                 self.count_message(ctx);
                 reply.answer(Err(RenewError::NotFound));
             }
-            Some(lease) if lease.expired() => {
+            Some(lease) if lease.expired_at(self.clock.now()) => {
                 self.count_message(ctx);
                 self.lost(lease.record);
-                reply.answer(Err(RenewError::Lost { reason: lease.loss() }));
+                reply.answer(Err(lease.not_renewed()));
             }
             // Not counted: those of one tick are one turn, and whoever asked waits for the store.
             Some(lease) => {
@@ -101,34 +101,22 @@ impl LockManager {
 mod tests {
     use std::{rc::Rc, time::Duration};
 
-    use actix::{Addr, Message};
+    use actix::Addr;
     use tokio::time::sleep;
 
     use super::*;
     use crate::{
         lease::Lease,
+        manager::messages::LookAt,
         request::{Acquire, Revoke},
         runtime::env::RuntimeClock,
         store::MemoryStore,
     };
 
-    /// Asks how many handles renewers have to what they share.
-    #[derive(Message)]
-    #[rtype(result = "usize")]
-    struct Handles;
-
-    impl Handler<Handles> for LockManager {
-        type Result = usize;
-
-        fn handle(&mut self, _: Handles, _: &mut Self::Context) -> usize {
-            Rc::strong_count(&self.renewers) - 1
-        }
-    }
-
     /// Returns true if there is a renewer, or something is left of one.
     async fn has_renewers(locks: &Addr<LockManager>) -> bool {
         sleep(Duration::from_millis(1)).await;
-        locks.send(Handles).await.unwrap() > 0
+        locks.send(LookAt(|manager| Rc::strong_count(&manager.renewers) as u64)).await.unwrap() > 1
     }
 
     async fn acquire(locks: &Addr<LockManager>) -> Lease {

@@ -45,7 +45,6 @@ struct Revocation {
     closing: watch::Receiver<bool>,
     /// Keeps a shutdown waiting until what is being taken is taken.
     _in_flight: InFlight,
-    /// Counts it as running.
     _running: Rc<()>,
 }
 
@@ -218,7 +217,6 @@ impl Revocation {
         Ok(told)
     }
 
-    /// Notifies those of this manager.
     fn tell_here(&self, holders: Vec<Token>, notice: HolderNotice) {
         self.happenings.push(Happening::Notified(Notification::ToHolders(holders, notice), 0));
     }

@@ -12,7 +12,6 @@ pub(crate) struct Seats {
     asked: Rc<()>,
 }
 
-/// The seats of a manager.
 pub(crate) struct AllSeats {
     /// Questions of operators and schedules, revocations, and releases by force.
     pub(crate) questions: Seats,

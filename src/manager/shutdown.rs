@@ -6,7 +6,7 @@ use actix::{ActorContext, ActorFutureExt, ResponseActFuture, WrapFuture};
 
 use crate::{
     core::LossReason,
-    lease::shared::LeaseShared,
+    lease::{LeaseChange, shared::LeaseShared},
     manager::{LockManager, dispatch::ask::ask_each},
     request::{AcquireError, Drained, Shutdown},
     store::Store,
@@ -22,7 +22,7 @@ impl LockManager {
         self.shutdown.running += 1;
         self.dismiss_all(&AcquireError::ShuttingDown);
         if is_first {
-            self.records.leases().iter().for_each(|lease| lease.tell_shutting_down());
+            self.records.leases().iter().for_each(|lease| lease.tell(LeaseChange::ShuttingDown));
         }
         let held = self.held;
         tracing::info!(held, drain = ?shutdown.drain, "shutting down");

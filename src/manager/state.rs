@@ -39,7 +39,6 @@ pub struct LockManager {
     pub(crate) settings: Arc<Settings>,
     /// The maximum number of waiters of this manager for one resource that they want exclusively.
     pub(crate) max_waiters_here: u32,
-    /// What came of waits by default.
     pub(crate) default_waits: DefaultWaits,
     /// The tuner that may change the settings, while it lives.
     pub(crate) tuned_by: Weak<()>,
@@ -56,7 +55,6 @@ pub struct LockManager {
     pub(crate) seats: AllSeats,
     /// The number of requests that have no answer yet.
     pub(crate) pending: usize,
-    /// The number of leases that are held.
     pub(crate) held: usize,
     /// The messages since the other tasks of the thread had a turn.
     pub(crate) messages: usize,

@@ -45,7 +45,6 @@ struct Inner {
     /// The deferred watches: those that came since the timer last fired, and those that had come before it did.
     deferred: (Vec<RecordKey>, Vec<RecordKey>),
     defer_timer: Option<Pin<Box<Sleep>>>,
-    /// True while the manager is down.
     down: bool,
     monitor: Option<Waker>,
 }
@@ -120,7 +119,6 @@ impl Sources {
 }
 
 impl Inner {
-    /// Adds everything that has happened to the queue.
     fn poll(&mut self, cx: &mut Context<'_>) {
         self.dispatch.poll(cx);
         while let Some(notifications) = &mut self.notifications

@@ -4,7 +4,6 @@ pub(crate) mod acquire;
 mod errors;
 pub(crate) mod keys;
 pub(crate) mod options;
-mod own_leases;
 pub(crate) mod queries;
 pub(crate) mod revoke;
 mod setters;
@@ -15,8 +14,9 @@ pub(crate) mod validated;
 pub use self::{
     acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock},
     errors::{AcquireError, InspectError, StartError},
-    own_leases::{Leases, OwnLease, OwnLeases, OwnWaiter},
-    queries::{Drained, Inspect, IsHeld, List, Ready, Shutdown, Stats},
+    queries::{
+        Drained, Inspect, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready, Shutdown, Stats,
+    },
     revoke::{Revoke, RevokeError, Revoked},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
     tuning::{SetTuning, Tuning},

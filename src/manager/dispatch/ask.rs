@@ -18,7 +18,6 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Waits for the answer of the store.
     pub(crate) async fn ask<'a, T>(
         &'a self,
         verb: &str,

@@ -24,7 +24,6 @@ use crate::{
     store::{Hold, Renewed, Store, StoreError},
 };
 
-/// A release to be sent.
 pub(crate) struct ReleaseCall {
     pub(crate) record: RecordKey,
     pub(crate) hold: Hold,
@@ -40,7 +39,6 @@ pub(crate) struct HandOffCall {
     pub(crate) overtake: bool,
 }
 
-/// A renewal to be sent.
 pub(crate) struct RenewalCall {
     pub(crate) lease: Arc<LeaseShared>,
     pub(crate) sent: Moment,
@@ -149,7 +147,7 @@ impl RenewalCall {
         let Self { lease, sent, reply, .. } = self;
         let late = planted!("validity counted from the reply to a renewal");
         let sent = if late { lease.clock.now() } else { sent };
-        let lost = || Err(RenewError::Lost { reason: lease.loss() });
+        let lost = || Err(lease.not_renewed());
         let renewed = match answer {
             Ok(Renewed::Extended) if lease.renewed(sent) => Ok(()),
             Ok(Renewed::Extended) => {

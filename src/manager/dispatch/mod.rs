@@ -41,7 +41,6 @@ pub(crate) struct Dispatch {
 /// The calls in flight. Each ends with its kind and its number.
 type InFlight = FuturesUnordered<LocalBoxFuture<'static, (BatchKind, Flight)>>;
 
-/// The kind of a batch.
 #[derive(Clone, Copy)]
 enum BatchKind {
     Attempts,
@@ -70,7 +69,6 @@ impl Dispatch {
         }
     }
 
-    /// Gathers an attempt.
     pub(crate) fn attempt(&mut self, attempt: Attempt) -> Number {
         let weight = weight(&attempt.acquisition);
         self.attempts.push(attempt, weight)

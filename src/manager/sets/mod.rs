@@ -5,7 +5,7 @@
 mod one_by_one;
 mod set;
 
-use std::{pin::pin, rc::Rc, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
@@ -18,9 +18,9 @@ use crate::{
     listeners::statistics::{Class, RequestEnd, Stopwatch},
     manager::{
         LockManager,
-        dispatch::ask::ask_for_all,
+        dispatch::ask::{Calls, ask_for_all},
         happening::Happening,
-        record::{Cause, Holding, Record, Role},
+        record::{Cause, Record, Role},
         waiting::{attempts::NEVER_SENT, hand_off::is_alone},
     },
     request::{Acquire, AcquireAll, AcquireError, validated::ValidRequest},
@@ -69,22 +69,19 @@ impl LockManager {
         let reply = set.reply.clone();
         self.sets.insert(tried[0].hold.token, set);
         self.stats.attempted();
-        let (store, happenings, in_flight) =
-            (Arc::clone(&self.store), self.happenings.clone(), Arc::new(self.shutdown.in_flight()));
-        let (outage, stats) = (Rc::clone(&self.outage), Arc::clone(&self.stats));
+        let (Calls { store, outage }, happenings, in_flight) =
+            (self.calls(), self.happenings.clone(), Arc::new(self.shutdown.in_flight()));
+        let stats = Arc::clone(&self.stats);
         // Validity counts from here: before anything is sent.
         let (sent, began, asked) = (self.clock.now(), Instant::now(), self.seats.sets.ask());
         actix_rt::spawn(async move {
-            let tried_all = |outcome| TriedAll {
-                tried: Arc::clone(&tried),
-                sent,
-                outcome,
-                _in_flight: Arc::clone(&in_flight),
+            let tell = |outcome| {
+                let (tried, _in_flight) = (Arc::clone(&tried), Arc::clone(&in_flight));
+                happenings.push(Happening::TriedAll(TriedAll { tried, sent, outcome, _in_flight }));
             };
             let seat = timeout(within, asked.seat()).await;
             if seat.is_err() || reply.is_closed() {
-                return happenings
-                    .push(Happening::TriedAll(tried_all(Err(StoreError::unavailable(NEVER_SENT)))));
+                return tell(Err(StoreError::unavailable(NEVER_SENT)));
             }
             let within = within.saturating_sub(began.elapsed());
             let mut asking = pin!(async {
@@ -93,14 +90,13 @@ impl LockManager {
                 stopwatch.store_answered(&stats, "acquire_all", answer.is_ok());
                 answer
             });
-            let outcome = match timeout(within, &mut asking).await {
-                Ok(outcome) => outage.seen("acquire_all", outcome),
+            match timeout(within, &mut asking).await {
+                Ok(outcome) => tell(outage.seen("acquire_all", outcome)),
                 Err(_) => {
-                    happenings.push(Happening::TriedAll(tried_all(Err(StoreError::timed_out(within)))));
-                    outage.seen("acquire_all", asking.await)
+                    tell(Err(StoreError::timed_out(within)));
+                    tell(outage.seen("acquire_all", asking.await));
                 }
-            };
-            happenings.push(Happening::TriedAll(tried_all(outcome)));
+            }
         });
     }
 
@@ -112,7 +108,6 @@ impl LockManager {
         }
     }
 
-    /// Counts the end of a set.
     fn count_set(&self, set: &Set, end: RequestEnd) {
         let waited = set.asked.elapsed(self.clock.now());
         self.count(set.requests.len(), set.class(), end);
@@ -126,10 +121,7 @@ impl LockManager {
             self.stats.ended(class, end);
         }
     }
-}
 
-impl LockManager {
-    /// Handles the outcome of the first try of a set.
     pub(crate) fn tried_all(&mut self, TriedAll { tried, sent, outcome, _in_flight }: TriedAll) {
         let Some(set) = self.sets.remove(&tried[0].hold.token) else {
             // The caller has been answered.
@@ -174,9 +166,7 @@ impl LockManager {
         self.count_set(&set, end);
         set.reply.answer(Err(error));
     }
-}
 
-impl LockManager {
     fn reclaim_all(
         &mut self,
         tried: &[Arc<store::Acquisition>],
@@ -226,7 +216,6 @@ impl LockManager {
         }
     }
 
-    /// Makes the lease of one of a set.
     fn hold_one(
         &mut self,
         mut request: ValidRequest,
@@ -239,12 +228,12 @@ impl LockManager {
         let decisions = Acquisition::held(None).asked_at(asked, request.wait, request.acquisition.ttl);
         let record = self.records.insert(Record::new(hold.clone(), decisions, reclaiming));
         self.records.name(hold.token, record);
-        let lease = self.lease(record, &mut request, sent, grant, now);
-        let (alone, bound_to) = (is_alone(request.acquisition.mode, &hold), request.bound_to);
-        let bound = bound_to.is_some();
-        let holding = Holding { lease: Arc::clone(&lease), bound_to, renewer: None };
+        let holding = self.lease(record, &mut request, sent, grant, now);
+        let (lease, bound) = (Arc::clone(&holding.lease), holding.bound_to.is_some());
         self.records.with(record, |it| it.role = Role::Holding(holding));
-        if alone && let Some(cohort) = self.find_cohort(record) {
+        if is_alone(lease.acquisition.mode, &hold)
+            && let Some(cohort) = self.find_cohort(record)
+        {
             self.cohorts.granted(cohort, record, false);
         }
         self.note_held(&lease, now, bound);

@@ -39,18 +39,7 @@ impl Set {
     /// Describes its requests, which wait for the first try.
     pub(crate) fn waiters(&self, now: Moment) -> impl Iterator<Item = OwnWaiter> {
         let waited = self.asked.elapsed(now);
-        self.requests.iter().map(move |request| {
-            let Acquisition { hold, mode, .. } = &*request.acquisition;
-            OwnWaiter {
-                resource: hold.resource.clone(),
-                token: hold.token.prefix(),
-                mode: *mode,
-                owner: hold.owner.clone(),
-                waited,
-                attempts: 1,
-                ahead: None,
-            }
-        })
+        self.requests.iter().map(move |request| OwnWaiter::of(&request.acquisition, waited, 1, None))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     listeners::statistics::{Class, RequestEnd},
     manager::{
         LockManager,
-        record::{Record, Role, Waiter},
+        record::{Record, Role, WaitingRequest},
         waiting::hand_off::is_alone,
     },
     request::{AcquireError, Request, validated::ValidRequest},
@@ -77,7 +77,6 @@ impl LockManager {
         ValidRequest::check(request, token, &self.settings, own, (&self.about, self.inbox), class)
     }
 
-    /// Begins an acquisition.
     fn begin(&mut self, request: ValidRequest, reply: Responder<Result<Lease, AcquireError>>, now: Moment) {
         let (wait, joins_cohort) = (request.wait, self.joins_cohort(&request));
         let (hold, ttl) = (request.acquisition.hold.clone(), request.acquisition.ttl);
@@ -92,7 +91,7 @@ impl LockManager {
         });
         let (resource, token) = (hold.resource.clone(), hold.token);
         let in_flight = self.shutdown.in_flight();
-        let waiter = Waiter {
+        let waiter = WaitingRequest {
             request,
             reply,
             answer: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     core::{Answer, End, Event, Moment, Told},
     lease::{
-        Lease, RecordKey,
+        Lease, LeaseChange, RecordKey,
         shared::{LeaseShared, LeaseTerms},
     },
     listeners::statistics::RequestEnd,
@@ -13,7 +13,7 @@ use crate::{
         LockManager,
         happening::Attempt,
         monitor::next_check,
-        record::{Holding, Role, Waiter},
+        record::{Holding, Role, WaitingRequest},
         waiting::{cohorts::CohortKey, hand_off::is_alone},
     },
     request::{AcquireError, validated::ValidRequest},
@@ -45,7 +45,7 @@ impl LockManager {
             // The caller has its lease: from here on its record is no more in hand.
             self.in_hand = None;
         } else if let Some(cohort) = cohort {
-            self.cohorts.released(cohort, record);
+            self.cohorts.with(cohort, |it| it.released(record));
         }
         self.carry_out(record, steps, followed, None, now);
         if let Some(cohort) = cohort {
@@ -64,13 +64,12 @@ impl LockManager {
     ) {
         let held = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
-            let Waiter { request, reply, place, .. } = it.waiter()?;
+            let WaitingRequest { request, reply, place, .. } = it.waiter()?;
             request.span.granted(attempts, waited, grant.fence);
-            let (lease, reply, place) =
-                (self.lease(record, request, sent, grant, now), reply.clone(), *place);
-            let (bound_to, by_default) = (request.bound_to.take(), request.waits_by_default);
-            let bound = bound_to.is_some();
-            it.role = Role::Holding(Holding { lease: Arc::clone(&lease), bound_to, renewer: None });
+            let holding = self.lease(record, request, sent, grant, now);
+            let (lease, reply, place) = (Arc::clone(&holding.lease), reply.clone(), *place);
+            let (bound, by_default) = (holding.bound_to.is_some(), request.waits_by_default);
+            it.role = Role::Holding(holding);
             Some((lease, reply, attempts, waited, bound, place, by_default))
         });
         let Some((lease, reply, attempts, waited, bound, place, by_default)) = held.flatten() else { return };
@@ -92,7 +91,7 @@ impl LockManager {
         });
     }
 
-    /// Returns the state of a lease that was requested at `sent` and is granted now.
+    /// Makes the lease that was requested at `sent` and is granted now.
     pub(crate) fn lease(
         &self,
         record: RecordKey,
@@ -100,7 +99,7 @@ impl LockManager {
         sent: Moment,
         grant: Grant,
         now: Moment,
-    ) -> Arc<LeaseShared> {
+    ) -> Holding {
         let terms = LeaseTerms {
             record,
             acquisition: Arc::clone(&request.acquisition),
@@ -113,13 +112,14 @@ impl LockManager {
             sent,
             grant,
         };
-        Arc::new(LeaseShared::granted(terms, now, &self.clock, &self.stats))
+        let lease = Arc::new(LeaseShared::granted(terms, now, &self.clock, &self.stats));
+        Holding { lease, bound_to: request.bound_to.take(), renewer: None }
     }
 
     /// Counts a new lease, tells its listener, and has it monitored.
     pub(crate) fn note_held(&mut self, lease: &LeaseShared, now: Moment, bound: bool) {
         self.held += 1;
-        lease.tell_granted();
+        lease.tell(LeaseChange::Granted);
         self.records.set_timer(lease.record, next_check(lease, now, bound, false));
     }
 
@@ -202,7 +202,7 @@ impl LockManager {
     pub(crate) fn abandon(&mut self, record: RecordKey) {
         let abandoned = self.records.with(record, |it| Some((it.cohort?, it.arrival.take()?)));
         if let Some((cohort, arrival)) = abandoned.flatten() {
-            self.cohorts.abandon(cohort, arrival);
+            self.cohorts.with(cohort, |it| it.abandon(arrival));
         }
     }
 
@@ -210,7 +210,7 @@ impl LockManager {
     pub(crate) fn leave_cohort(&mut self, record: RecordKey) -> Option<CohortKey> {
         let (cohort, arrival) =
             self.records.with(record, |it| Some((it.cohort?, it.arrival.take()))).flatten()?;
-        self.cohorts.remove(cohort, record, arrival);
+        self.cohorts.with(cohort, |it| it.remove(record, arrival));
         Some(cohort)
     }
 }

@@ -60,21 +60,6 @@ impl Cohorts {
         known.or_else(|| self.by_resource.get(resource).copied())
     }
 
-    /// Makes a member a leader.
-    pub(crate) fn lead(&mut self, key: CohortKey, record: RecordKey) {
-        self.with(key, |cohort| cohort.lead(record));
-    }
-
-    /// Removes the member of this arrival. If it leads, its ticket is kept.
-    pub(crate) fn abandon(&mut self, key: CohortKey, arrival: u64) {
-        self.with(key, |cohort| cohort.abandon(arrival));
-    }
-
-    /// Removes a waiter, with its ticket.
-    pub(crate) fn remove(&mut self, key: CohortKey, record: RecordKey, arrival: Option<u64>) {
-        self.with(key, |cohort| cohort.remove(record, arrival));
-    }
-
     /// Notes that the resource was granted: handed off ahead of other processes, or in its turn.
     pub(crate) fn granted(&mut self, key: CohortKey, record: RecordKey, handed_off: bool) {
         if let Some(known) = self.cohorts.get_mut(key) {
@@ -83,34 +68,15 @@ impl Cohorts {
         }
     }
 
-    /// Notes that the lease of this record is over.
-    pub(crate) fn released(&mut self, key: CohortKey, record: RecordKey) {
-        self.with(key, |cohort| cohort.released(record));
-    }
-
-    fn with(&mut self, key: CohortKey, change: impl FnOnce(&mut Cohort<RecordKey>)) {
+    /// Changes a cohort, if it is there.
+    pub(crate) fn with(&mut self, key: CohortKey, change: impl FnOnce(&mut Cohort<RecordKey>)) {
         if let Some(known) = self.cohorts.get_mut(key) {
             change(&mut known.cohort);
         }
     }
 
-    fn get(&self, key: CohortKey) -> Option<&Cohort<RecordKey>> {
+    pub(crate) fn get(&self, key: CohortKey) -> Option<&Cohort<RecordKey>> {
         self.cohorts.get(key).map(|known| &known.cohort)
-    }
-
-    /// Returns the next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
-    pub(crate) fn next(&self, key: CohortKey, limit: u32) -> Option<(RecordKey, bool)> {
-        self.get(key)?.next(limit)
-    }
-
-    /// Returns the members that have no answer yet, in the order of their arrival.
-    pub(crate) fn members(&self, key: CohortKey) -> impl Iterator<Item = RecordKey> {
-        self.get(key).into_iter().flat_map(Cohort::members)
-    }
-
-    /// Returns the number of members that have no answer yet.
-    pub(crate) fn waiting(&self, key: CohortKey) -> u64 {
-        self.get(key).map_or(0, |cohort| cohort.waiting() as u64)
     }
 
     /// Notes that the place of the member of this arrival is not known.
@@ -132,19 +98,9 @@ impl Cohorts {
         Some((ahead as u64, members))
     }
 
-    /// Returns the leader that came first.
-    pub(crate) fn leader(&self, key: CohortKey) -> Option<RecordKey> {
-        self.get(key)?.leader()
-    }
-
     /// Returns the lease of this manager that holds the resource.
     pub(crate) fn holder(&self, key: CohortKey) -> Option<RecordKey> {
         self.get(key)?.holder()
-    }
-
-    /// Returns true if others rely on the ticket of this leader.
-    pub(crate) fn relies_on(&self, key: CohortKey, record: RecordKey) -> bool {
-        self.get(key).is_some_and(|cohort| cohort.relies_on(record))
     }
 
     /// Returns what a cohort lacks after it has changed. An empty one is removed.

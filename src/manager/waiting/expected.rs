@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    core::{Event, Mode, Moment, ResourceName, TokenPrefix, Told},
+    core::{Cohort, Event, Mode, Moment, ResourceName, TokenPrefix, Told},
     lease::{RecordKey, shared::LeaseShared},
     manager::{
         LockManager,
@@ -268,7 +268,7 @@ impl LockManager {
             return Some(Front::Own(lease.held_for_at(now)));
         }
         let Self { cohorts, records, demands, .. } = self;
-        records.with(cohorts.leader(cohort)?, |it| {
+        records.with(cohorts.get(cohort)?.leader()?, |it| {
             // The holder that it was told may have been followed by another one since.
             let Told::Refused { .. } = it.decisions.told() else { return None };
             let demand = demands.known(&it.hold.resource);
@@ -282,14 +282,14 @@ impl LockManager {
 
     /// Returns the number of waiters that the leader of a cohort was told to be ahead of it.
     pub(crate) fn ahead_of_leader(&self, cohort: CohortKey) -> u64 {
-        let leader = self.cohorts.leader(cohort);
+        let leader = self.cohorts.get(cohort).and_then(Cohort::leader);
         leader.and_then(|leader| self.records.with(leader, |it| it.decisions.ahead())?).unwrap_or(0)
     }
 
     /// Returns the number of this manager's waiters for a resource.
     fn local_waiters(&self, resource: &ResourceName) -> u64 {
-        let cohort = self.cohorts.find(None, resource);
-        cohort.map_or(0, |cohort| self.cohorts.waiting(cohort))
+        let cohort = self.cohorts.find(None, resource).and_then(|cohort| self.cohorts.get(cohort));
+        cohort.map_or(0, |cohort| cohort.waiting() as u64)
     }
 }
 

@@ -3,7 +3,7 @@
 use tokio::sync::oneshot;
 
 use crate::{
-    core::{Event, Lack, Mode, Moment, ResourceName},
+    core::{Cohort, Event, Lack, Mode, Moment, ResourceName},
     lease::RecordKey,
     manager::{LockManager, happening::Attempt, waiting::cohorts::CohortKey},
     request::{AcquireError, validated::ValidRequest},
@@ -58,7 +58,7 @@ impl LockManager {
 
     /// Links the spans of waiters that came before their leader had its first answer.
     pub(crate) fn link_followers(&self, cohort: CohortKey, holder: &Metadata) {
-        for member in self.cohorts.members(cohort) {
+        for member in self.cohorts.get(cohort).into_iter().flat_map(Cohort::members) {
             self.records.with(member, |it| {
                 let span = it.waiter().map(|waiter| &mut waiter.request.span);
                 span.filter(|span| !span.is_linked()).map(|span| span.waits_behind(holder))
@@ -91,7 +91,7 @@ impl LockManager {
         if let Some(cohort) = self.cohorts.find(None, resource)
             && let Some(holder) = self.cohorts.holder(cohort)
         {
-            self.cohorts.released(cohort, holder);
+            self.cohorts.with(cohort, |it| it.released(holder));
             self.mend_cohort(cohort, now);
         }
         // The sender of the message may have gone.
@@ -100,7 +100,7 @@ impl LockManager {
 
     /// Returns an attempt of the next member of a cohort, and whether it may overtake others.
     pub(crate) fn start_hand_off(&mut self, cohort: CohortKey, now: Moment) -> Option<(Attempt, bool)> {
-        let (next, may_overtake) = self.cohorts.next(cohort, self.settings.wait.local_handover_limit)?;
+        let (next, may_overtake) = self.cohorts.get(cohort)?.next(self.settings.wait.local_handover_limit)?;
         // With two attempts in flight it would not be clear which answer is the last.
         self.records.with(next, |it| !it.decisions.is_asking()).filter(|free| *free)?;
         let (_, followed) = self.decide(next, Event::HandOff, now)?;
@@ -123,7 +123,7 @@ impl LockManager {
             };
             return Some(Ok(Refusal { by, remaining }));
         }
-        let leader = self.cohorts.leader(cohort)?;
+        let leader = self.cohorts.get(cohort)?.leader()?;
         self.records.with(leader, |it| it.waiter()?.answer.clone())?
     }
 }
