@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use crate::{
     core::{LeaseStatus, LossReason, Moment},
-    lease::shared::LeaseShared,
+    lease::LeaseShared,
 };
 
 impl LeaseShared {

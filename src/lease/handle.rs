@@ -14,8 +14,8 @@ use futures_util::FutureExt;
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Mode, ResourceName, Token},
     lease::{
-        LeaseLostError, Release, ReleaseError, Released, Renew, RenewError, RevokeRequested,
-        messages::ManagerLink, shared::LeaseShared,
+        LeaseLostError, LeaseShared, ManagerLink, Release, ReleaseError, Released, Renew, RenewError,
+        RevokeRequested,
     },
     store::{Durability, StoreError},
 };

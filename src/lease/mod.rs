@@ -9,12 +9,12 @@ mod cooldown;
 mod errors;
 mod events;
 mod handle;
-pub(crate) mod messages;
+mod messages;
 mod renewals;
-pub(crate) mod renewer;
+mod renewer;
 mod revocation;
 pub(crate) mod set;
-pub(crate) mod shared;
+mod shared;
 mod wanted_back;
 
 pub use self::{
@@ -23,6 +23,11 @@ pub use self::{
     handle::Lease,
     messages::{Release, Released, Renew},
     set::LeaseSet,
+};
+pub(crate) use self::{
+    messages::ManagerLink,
+    renewer::{RenewerHandle, Renewers},
+    shared::{LeaseShared, LeaseTerms},
 };
 
 /// A function that returns true while the actor that a lease is bound to lives.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     core::{LeaseStatus, Moment, jitter, one_line},
-    lease::{LeaseChange, shared::LeaseShared},
+    lease::{LeaseChange, LeaseShared},
     store::StoreError,
 };
 

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{Doubling, jitter},
-    lease::{Renew, messages::ManagerLink, shared::LeaseShared},
+    lease::{LeaseShared, ManagerLink, Renew},
     runtime::{
         env::{Draw, Random},
         reactor,

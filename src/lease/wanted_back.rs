@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     core::{LeaseStatus, Moment, Token},
-    lease::{LeaseChange, RevokeRequested, revocation::KnownRevocation, shared::LeaseShared},
+    lease::{LeaseChange, LeaseShared, RevokeRequested, revocation::KnownRevocation},
 };
 
 impl LeaseShared {

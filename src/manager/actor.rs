@@ -11,10 +11,8 @@ use tokio::time::Instant;
 use crate::{
     core::{Event, Moment},
     manager::{
-        LockManager,
-        happening::Happening,
+        Happened, Happening, LockManager,
         outage::{CHECKED_EVERY, LATE},
-        stream::Happened,
     },
     request::AcquireError,
     runtime::{reactor, responder::Responder},

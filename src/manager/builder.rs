@@ -13,23 +13,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{Doubling, Pauses},
-    lease::{messages::ManagerLink, renewer::Renewers},
+    lease::{ManagerLink, Renewers},
     listeners::statistics::Recorder,
     manager::{
-        LockManager,
-        dispatch::Dispatch,
-        draining::Draining,
-        happening::Happenings,
-        monitor::LeaseMonitor,
-        outage::Outage,
-        ready::Readiness,
-        records::Records,
-        seats::AllSeats,
-        sets::Sets,
-        state::DefaultWaits,
-        stream::Sources,
-        trace::Trace,
-        waiting::{cohorts::Cohorts, demands::Demands},
+        AllSeats, Cohorts, DefaultWaits, Demands, Dispatch, Draining, Happenings, LeaseMonitor, LockManager,
+        Outage, Readiness, Records, Sets, Sources, Trace,
     },
     request::{Settings, StartError},
     runtime::{

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::{
     core::{Moment, ResourceName},
     lease::{RecordKey, Release},
-    manager::sets::TriedAll,
+    manager::TriedAll,
     store::{Acquired, Acquisition, Notification, Released, StoreError},
 };
 

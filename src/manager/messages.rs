@@ -13,15 +13,10 @@ use crate::request::queries::IsLocal;
 use crate::{
     core::InvalidValue,
     lease::{Lease, LeaseSet, Release, ReleaseError, Released},
-    manager::{
-        LockManager,
-        trace::{BeginTrace, EndTrace},
-    },
+    manager::{BeginTrace, EndTrace, LockManager},
     request::{
-        AcquireAll, AcquireError, Drained, Inspect, InspectError, IsHeld, Leases, List, Ready, Request,
-        Revoke, RevokeError, Revoked, SetTuning, Shutdown, Stats, Tuning,
-        queries::UseRegister,
-        tuning::{AskLoad, Load, Sample},
+        AcquireAll, AcquireError, AskLoad, Drained, Inspect, InspectError, IsHeld, Leases, List, Load, Ready,
+        Request, Revoke, RevokeError, Revoked, Sample, SetTuning, Shutdown, Stats, Tuning, UseRegister,
     },
     runtime::responder::DeferredReply,
     store::{Inspection, Listing, Register, StoreError},

@@ -3,7 +3,8 @@
 //! It never awaits the store in its own context: operations travel in batches, and their results come back as happenings.
 //! It therefore serves thousands of waiters, and a store that hangs holds nobody else up.
 //!
-//! `state` is what it has, of pieces that do not know it. All other files say what it does: `actor` has its life.
+//! `state` is what it has, of pieces that do not know it. All other files say what it does: `actor` has its life. Types of this
+//! room are imported from here, each by one name.
 
 mod actor;
 mod builder;
@@ -30,3 +31,30 @@ mod tuning;
 mod waiting;
 
 pub use self::{builder::LockManagerBuilder, state::LockManager};
+
+#[cfg(test)]
+pub(crate) use self::messages::LookAt;
+pub(crate) use self::{
+    dispatch::{
+        Dispatch,
+        ask::Calls,
+        calls::{HandOffCall, ReleaseCall, RenewalCall},
+    },
+    draining::{Draining, InFlight},
+    happening::{Attempt, Happening, Happenings},
+    monitor::LeaseMonitor,
+    outage::Outage,
+    ready::Readiness,
+    record::{Cause, Holding, Record, Releasing, Role, WaitingRequest},
+    records::Records,
+    seats::{AllSeats, Seats},
+    sets::{Sets, TriedAll},
+    state::DefaultWaits,
+    stream::{Happened, Sources},
+    trace::{BeginTrace, EndTrace, Trace},
+    waiting::{
+        cohorts::{CohortKey, Cohorts},
+        demands::Demands,
+        place::Place,
+    },
+};

@@ -12,12 +12,8 @@ use std::{
 
 use crate::{
     core::Moment,
-    lease::{Release, shared::LeaseShared},
-    manager::{
-        happening::{Happening, Happenings},
-        records::Records,
-        stream::Sources,
-    },
+    lease::{LeaseShared, Release},
+    manager::{Happening, Happenings, Records, Sources},
     runtime::supervisor::message_of,
 };
 

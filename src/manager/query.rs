@@ -8,18 +8,11 @@ use actix::{MessageResult, ResponseFuture};
 use crate::request::queries::IsLocal;
 use crate::{
     core::{Moment, ResourceName},
-    lease::{RecordKey, shared::LeaseShared},
-    manager::{
-        LockManager,
-        dispatch::ask::Calls,
-        ready::LATELY,
-        seats::Seats,
-        trace::{BeginTrace, EndTrace},
-    },
+    lease::{LeaseShared, RecordKey},
+    manager::{BeginTrace, Calls, EndTrace, LockManager, Seats, ready::LATELY},
     request::{
         AcquireError, Inspect, InspectError, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready,
-        Stats,
-        queries::{UseRegister, check_limit},
+        Stats, UseRegister, queries::check_limit,
     },
     runtime::responder::{DeferredReply, Responder},
     store::{Hold, Inspection, Listing, Register, StoreError},

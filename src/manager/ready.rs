@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::{
     core::{ResourceName, Token},
-    manager::dispatch::ask::Calls,
+    manager::Calls,
     request::AcquireError,
     store::{Hold, StoreError},
 };

@@ -6,16 +6,10 @@ use futures_util::future::AbortHandle;
 
 use crate::{
     core::{Acquisition, LeaseStatus},
-    lease::{
-        Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, renewer::RenewerHandle,
-        shared::LeaseShared,
-    },
+    lease::{Lease, LeaseChange, LeaseEvent, LeaseShared, LifeSign, ReleaseError, Released, RenewerHandle},
     listeners::statistics::Unconfirmed,
-    manager::{
-        draining::InFlight,
-        waiting::{cohorts::CohortKey, place::Place},
-    },
-    request::{AcquireError, validated::ValidRequest},
+    manager::{CohortKey, InFlight, Place},
+    request::{AcquireError, ValidRequest},
     runtime::{
         batcher::{Number, Weight},
         responder::Responder,

@@ -14,8 +14,8 @@ use slotmap::SlotMap;
 
 use crate::{
     core::Token,
-    lease::{RecordKey, shared::LeaseShared},
-    manager::record::{Record, Role},
+    lease::{LeaseShared, RecordKey},
+    manager::{Record, Role},
     runtime::timer_queue::TimerQueue,
 };
 

@@ -4,12 +4,9 @@ use std::sync::Arc;
 
 use crate::{
     core::{self, Acquisition, Event, Executed, LeaseStatus, LossReason, Moment, one_line},
-    lease::{RecordKey, Release, ReleaseError, Released, shared::LeaseShared},
+    lease::{LeaseShared, RecordKey, Release, ReleaseError, Released},
     manager::{
-        LockManager,
-        dispatch::calls::{HandOffCall, ReleaseCall},
-        happening::Happening,
-        record::{Cause, Record, Releasing, Role},
+        Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Releasing, Role,
         waiting::hand_off::is_alone,
     },
     runtime::{

@@ -5,13 +5,8 @@ use std::{sync::Arc, time::Duration};
 use actix::Handler;
 
 use crate::{
-    lease::{RecordKey, Renew, RenewError, shared::LeaseShared},
-    manager::{
-        LockManager,
-        dispatch::calls::RenewalCall,
-        happening::Happening,
-        record::{Holding, weight},
-    },
+    lease::{LeaseShared, RecordKey, Renew, RenewError},
+    manager::{Happening, Holding, LockManager, RenewalCall, record::weight},
     runtime::responder::{DeferredReply, Responder},
 };
 
@@ -107,7 +102,7 @@ mod tests {
     use super::*;
     use crate::{
         lease::Lease,
-        manager::messages::LookAt,
+        manager::LookAt,
         request::{Acquire, Revoke},
         runtime::env::RuntimeClock,
         store::MemoryStore,

@@ -11,14 +11,8 @@ use tokio::{
 use crate::{
     core::{Doubling, LossReason, Token, one_line},
     lease::{RecordKey, Release},
-    manager::{
-        LockManager,
-        dispatch::ask::{Calls, ask_each},
-        draining::InFlight,
-        happening::{Happening, Happenings},
-        seats::Seats,
-    },
-    request::{Revoke, RevokeError, Revoked, revoke::ValidRevoke},
+    manager::{Calls, Happening, Happenings, InFlight, LockManager, Seats, dispatch::ask::ask_each},
+    request::{Revoke, RevokeError, Revoked, ValidRevoke},
     store::{Hold, HolderNotice, HoldersNotified, Notification, Released, StoreError, ToHolders},
 };
 

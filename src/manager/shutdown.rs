@@ -6,7 +6,7 @@ use actix::{ActorContext, ActorFutureExt, ResponseActFuture, WrapFuture};
 
 use crate::{
     core::LossReason,
-    lease::{LeaseChange, shared::LeaseShared},
+    lease::{LeaseChange, LeaseShared},
     manager::{LockManager, dispatch::ask::ask_each},
     request::{AcquireError, Drained, Shutdown},
     store::Store,

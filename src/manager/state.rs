@@ -9,19 +9,11 @@ use actix::Addr;
 
 use crate::{
     core::Pauses,
-    lease::renewer::Renewers,
+    lease::Renewers,
     listeners::statistics::Recorder,
     manager::{
-        draining::Draining,
-        happening::{Happening, Happenings},
-        outage::Outage,
-        ready::Readiness,
-        records::Records,
-        seats::AllSeats,
-        sets::Sets,
-        stream::Sources,
-        trace::Trace,
-        waiting::{cohorts::Cohorts, demands::Demands},
+        AllSeats, Cohorts, Demands, Draining, Happening, Happenings, Outage, Readiness, Records, Sets,
+        Sources, Trace,
     },
     request::Settings,
     runtime::{

@@ -17,10 +17,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::{
     lease::RecordKey,
-    manager::{
-        dispatch::Dispatch,
-        happening::{Happening, Happenings},
-    },
+    manager::{Dispatch, Happening, Happenings},
     runtime::batcher::Number,
     store::Notifications,
 };

@@ -15,10 +15,7 @@ use crate::{
     core::{Mode, Moment, ResourceName},
     lease::RecordKey,
     listeners::statistics::{Recorder, RequestEnd},
-    manager::{
-        record::{Record, Role},
-        records::Records,
-    },
+    manager::{Record, Records, Role},
     request::Settings,
 };
 

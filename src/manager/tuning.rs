@@ -8,10 +8,7 @@ use tokio::time::Instant;
 use crate::{
     core::InvalidValue,
     manager::{LockManager, dispatch::ask::ask},
-    request::{
-        SetTuning, Settings, Tuning,
-        tuning::{AskLoad, Load, Sample, Sampled},
-    },
+    request::{AskLoad, Load, Sample, Sampled, SetTuning, Settings, Tuning},
 };
 
 impl LockManager {

@@ -6,7 +6,7 @@ use actix::Message;
 
 use crate::{
     lease::{Lease, LeaseSet},
-    request::{AcquireError, options::Options},
+    request::{AcquireError, Options},
 };
 
 /// A request for a lease. A [`LockManager`](crate::LockManager) answers it with a [`Lease`] or an [`AcquireError`].

@@ -11,6 +11,14 @@ pub(crate) mod settings;
 pub(crate) mod tuning;
 pub(crate) mod validated;
 
+pub(crate) use self::{
+    acquire::Takes,
+    options::{Options, Wait},
+    queries::UseRegister,
+    revoke::ValidRevoke,
+    tuning::{AskLoad, Load, Queue, Sample, Sampled},
+    validated::ValidRequest,
+};
 pub use self::{
     acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock},
     errors::{AcquireError, InspectError, StartError},

@@ -9,7 +9,7 @@ use crate::lease::Lease;
 use crate::{
     core::{Backoff, Pauses},
     lease::LeaseEvent,
-    request::{Request, options::Wait},
+    request::{Request, Wait},
 };
 
 impl<Kind, Names> Request<Kind, Names> {

@@ -11,11 +11,7 @@ use crate::{
         spans::{AcquireSpan, Subject, TRACEPARENT},
         statistics::Class,
     },
-    request::{
-        Request, SHORTEST_TTL, Settings,
-        acquire::Takes,
-        options::{Options, Wait},
-    },
+    request::{Options, Request, SHORTEST_TTL, Settings, Takes, Wait},
     store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
 };
 

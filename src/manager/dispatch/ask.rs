@@ -5,7 +5,7 @@ use std::{panic::AssertUnwindSafe, rc::Rc, sync::Arc};
 use futures_util::FutureExt;
 
 use crate::{
-    manager::outage::Outage,
+    manager::Outage,
     runtime::supervisor::message_of,
     store::{AcquiredAll, Acquisition, Replies, Reply, Store, StoreError},
 };

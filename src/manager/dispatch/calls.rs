@@ -13,12 +13,11 @@ use tokio::time::timeout;
 
 use crate::{
     core::{LossReason, Moment},
-    lease::{RecordKey, RenewError, shared::LeaseShared},
+    lease::{LeaseShared, RecordKey, RenewError},
     listeners::statistics::{Recorder, Stopwatch},
     manager::{
+        Attempt, Happening, Happenings, Outage,
         dispatch::ask::{ask, ask_each},
-        happening::{Attempt, Happening, Happenings},
-        outage::Outage,
     },
     runtime::{responder::Responder, supervisor::message_of},
     store::{Hold, Renewed, Store, StoreError},

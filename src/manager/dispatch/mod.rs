@@ -16,11 +16,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use self::calls::{FarEnd, HandOffCall, ReleaseCall, RenewalCall};
 use crate::{
     listeners::statistics::Recorder,
-    manager::{
-        happening::{Attempt, Happenings},
-        outage::Outage,
-        record::weight,
-    },
+    manager::{Attempt, Happenings, Outage, record::weight},
     runtime::batcher::{Batcher, Flight, Number},
     store::Store,
 };
@@ -34,12 +30,12 @@ pub(crate) struct Dispatch {
     pub(crate) releases: Batcher<ReleaseCall>,
     pub(crate) renewals: Batcher<RenewalCall>,
     pub(crate) hand_offs: Batcher<HandOffCall>,
-    in_flight: InFlight,
+    in_flight: CallsInFlight,
     stalls: Option<Pin<Box<Sleep>>>,
 }
 
 /// The calls in flight. Each ends with its kind and its number.
-type InFlight = FuturesUnordered<LocalBoxFuture<'static, (BatchKind, Flight)>>;
+type CallsInFlight = FuturesUnordered<LocalBoxFuture<'static, (BatchKind, Flight)>>;
 
 #[derive(Clone, Copy)]
 enum BatchKind {
@@ -117,7 +113,7 @@ impl Dispatch {
 fn send<Verb, Call: Future<Output = ()> + 'static>(
     gathered: &mut Batcher<Verb>,
     kind: BatchKind,
-    in_flight: &InFlight,
+    in_flight: &CallsInFlight,
     call: impl Fn(Vec<Verb>) -> Call,
 ) {
     while let Some((flight, batch)) = gathered.next(Instant::now) {

@@ -14,16 +14,14 @@ pub(crate) use self::set::{Set, Sets, TriedAll};
 
 use crate::{
     core::{Acquisition, Executed, Moment, ResourceName, Validity},
-    lease::{Lease, LeaseSet, shared::LeaseShared},
+    lease::{Lease, LeaseSet, LeaseShared},
     listeners::statistics::{Class, RequestEnd, Stopwatch},
     manager::{
-        LockManager,
-        dispatch::ask::{Calls, ask_for_all},
-        happening::Happening,
-        record::{Cause, Record, Role},
+        Calls, Cause, Happening, LockManager, Record, Role,
+        dispatch::ask::ask_for_all,
         waiting::{attempts::NEVER_SENT, hand_off::is_alone},
     },
-    request::{Acquire, AcquireAll, AcquireError, validated::ValidRequest},
+    request::{Acquire, AcquireAll, AcquireError, ValidRequest},
     runtime::{
         env::Draw,
         responder::{DeferredReply, Responder},

@@ -9,11 +9,7 @@ use crate::{
     core::{InvalidValue, Moment, ResourceName},
     lease::{Lease, LeaseSet, set::first_lost},
     manager::LockManager,
-    request::{
-        Acquire, AcquireError,
-        options::{Options, Wait},
-        validated::ValidRequest,
-    },
+    request::{Acquire, AcquireError, Options, ValidRequest, Wait},
     runtime::env::Clock,
     store::ALL_AT_MOST,
 };

@@ -6,8 +6,8 @@ use crate::{
     core::{Moment, Token},
     lease::LeaseSet,
     listeners::statistics::Class,
-    manager::draining::InFlight,
-    request::{AcquireError, OwnWaiter, options::Options, validated::ValidRequest},
+    manager::InFlight,
+    request::{AcquireError, Options, OwnWaiter, ValidRequest},
     runtime::responder::Responder,
     store::{AcquiredAll, Acquisition, StoreError},
 };

@@ -6,12 +6,8 @@ use crate::{
     core::{Acquisition, Event, InvalidValue, Moment, Terms, Token},
     lease::Lease,
     listeners::statistics::{Class, RequestEnd},
-    manager::{
-        LockManager,
-        record::{Record, Role, WaitingRequest},
-        waiting::hand_off::is_alone,
-    },
-    request::{AcquireError, Request, validated::ValidRequest},
+    manager::{LockManager, Record, Role, WaitingRequest, waiting::hand_off::is_alone},
+    request::{AcquireError, Request, ValidRequest},
     runtime::responder::{DeferredReply, Responder},
 };
 

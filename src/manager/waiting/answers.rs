@@ -4,19 +4,13 @@ use std::sync::Arc;
 
 use crate::{
     core::{Answer, End, Event, Moment, Told},
-    lease::{
-        Lease, LeaseChange, RecordKey,
-        shared::{LeaseShared, LeaseTerms},
-    },
+    lease::{Lease, LeaseChange, LeaseShared, LeaseTerms, RecordKey},
     listeners::statistics::RequestEnd,
     manager::{
-        LockManager,
-        happening::Attempt,
-        monitor::next_check,
-        record::{Holding, Role, WaitingRequest},
-        waiting::{cohorts::CohortKey, hand_off::is_alone},
+        Attempt, CohortKey, Holding, LockManager, Role, WaitingRequest, monitor::next_check,
+        waiting::hand_off::is_alone,
     },
-    request::{AcquireError, validated::ValidRequest},
+    request::{AcquireError, ValidRequest},
     runtime::responder::Responder,
     store::{Durability, Grant, Refusal, StoreError},
 };

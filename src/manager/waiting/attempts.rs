@@ -1,11 +1,11 @@
 //! The attempts of waiters: sent to the store, and answered.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use crate::{
     core::{Answer, Event, Moment, Told},
     lease::RecordKey,
-    manager::{LockManager, happening::Attempt, record::Record},
+    manager::{Attempt, LockManager, Record},
     request::AcquireError,
     store::{self, Acquired, Certainty, StoreError},
 };

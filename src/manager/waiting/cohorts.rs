@@ -7,7 +7,7 @@ use slotmap::{Key, SlotMap};
 use crate::{
     core::{Cohort, Lack, ResourceName},
     lease::RecordKey,
-    request::tuning::Queue,
+    request::Queue,
 };
 
 /// The largest number of queues that are told at a time.

@@ -4,11 +4,8 @@ use std::time::Duration;
 
 use crate::{
     core::{Cohort, Event, Mode, Moment, ResourceName, TokenPrefix, Told},
-    lease::{RecordKey, shared::LeaseShared},
-    manager::{
-        LockManager,
-        waiting::{cohorts::CohortKey, hand_off::is_alone, place::Place},
-    },
+    lease::{LeaseShared, RecordKey},
+    manager::{CohortKey, LockManager, Place, waiting::hand_off::is_alone},
     store::{Acquisition, Holder, HolderState},
 };
 

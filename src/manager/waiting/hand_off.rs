@@ -5,8 +5,8 @@ use tokio::sync::oneshot;
 use crate::{
     core::{Cohort, Event, Lack, Mode, Moment, ResourceName},
     lease::RecordKey,
-    manager::{LockManager, happening::Attempt, waiting::cohorts::CohortKey},
-    request::{AcquireError, validated::ValidRequest},
+    manager::{Attempt, CohortKey, LockManager},
+    request::{AcquireError, ValidRequest},
     store::{Acquisition, Hold, Holder, HolderState, Metadata, Refusal, StoreError},
 };
 

@@ -6,7 +6,7 @@ use actix::Addr;
 use futures_util::future::{join, join_all};
 
 use crate::{
-    manager::{LockManager, messages::LookAt},
+    manager::{LockManager, LookAt},
     request::Acquire,
     store::MemoryStore,
 };
