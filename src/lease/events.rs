@@ -78,13 +78,6 @@ pub struct RevokeRequested {
     pub(super) end: Moment,
 }
 
-impl RevokeRequested {
-    /// Returns true if this is another request than the known one, and ends before it.
-    pub(super) fn is_sooner_than(&self, known: &Self) -> bool {
-        self.revocation != known.revocation && self.end < known.end
-    }
-}
-
 impl fmt::Display for RevokeRequested {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "somebody wants it back within {}: {}", rough(self.grace), self.reason)

@@ -50,9 +50,9 @@ impl LeaseShared {
             let now = self.clock.now();
             let requested =
                 self.present().revoke_requested.as_ref().and_then(|all| Some(all.first(now)?.told(now)));
-            if let Some(requested) =
-                requested.filter(|it| known.as_ref().is_none_or(|known| it.is_sooner_than(known)))
-            {
+            if let Some(requested) = requested.filter(|it| {
+                known.as_ref().is_none_or(|known| it.revocation != known.revocation && it.end < known.end)
+            }) {
                 return Some(requested);
             }
             tokio::select! {

@@ -1,4 +1,4 @@
-//! The messages that a manager handles, each with the method that answers it. After so many of them all else comes first.
+//! The messages that a manager handles, each with the method that answers it; after so many of them all else comes first.
 
 use std::{future::poll_fn, task::Poll};
 

@@ -45,7 +45,7 @@ pub(crate) use self::{
     monitor::LeaseMonitor,
     outage::Outage,
     ready::Readiness,
-    record::{Cause, Holding, Record, Releasing, Role, WaitingRequest},
+    record::{Cause, Holding, Record, Role, WaitingRequest},
     records::Records,
     seats::{AllSeats, Seats},
     sets::{Sets, TriedAll},

@@ -121,10 +121,9 @@ impl LockManager {
     }
 
     pub(super) fn leases(&mut self, Leases { limit }: Leases) -> MessageResult<Leases> {
-        MessageResult(check_limit(limit).map(|limit| self.own_leases(limit)).map_err(Into::into))
-    }
-
-    fn own_leases(&self, limit: usize) -> OwnLeases {
+        if let Err(error) = check_limit(limit) {
+            return MessageResult(Err(error.into()));
+        }
         let now = self.clock.now();
         let mut held = self.records.leases();
         let held_in_all = held.len();
@@ -140,7 +139,7 @@ impl LockManager {
         let waiting_in_all = waiting.len();
         keep_first(&mut waiting, limit, |waiter| Reverse(waiter.waited));
         let held = held.iter().map(|lease| described(lease, now)).collect();
-        OwnLeases { held, held_in_all, waiting, waiting_in_all }
+        MessageResult(Ok(OwnLeases { held, held_in_all, waiting, waiting_in_all }))
     }
 
     /// Describes a request that waits. `None` if its caller has gone.

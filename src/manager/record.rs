@@ -34,7 +34,11 @@ pub(crate) struct Record {
 pub(crate) enum Role {
     Waiting(Box<WaitingRequest>),
     Holding(Holding),
-    Releasing(Releasing),
+    /// A release that is not certain yet.
+    Releasing {
+        cause: Cause,
+        _in_flight: InFlight,
+    },
 }
 
 pub(crate) struct WaitingRequest {
@@ -60,13 +64,6 @@ pub(crate) struct Holding {
     pub(crate) renewer: Option<RenewerHandle>,
 }
 
-/// A release that is not certain yet.
-pub(crate) struct Releasing {
-    pub(crate) cause: Cause,
-    /// Keeps a shutdown waiting.
-    pub(crate) _in_flight: InFlight,
-}
-
 /// The cause of a release, until its first answer has been told.
 pub(crate) enum Cause {
     /// The end of a lease.
@@ -79,10 +76,9 @@ pub(crate) enum Cause {
     },
     /// A token that this manager does not know.
     Token { reply: Responder<Result<Released, ReleaseError>> },
-    /// A release of a lease that is repeated, because no answer was certain.
-    Repeated { unconfirmed: Unconfirmed },
-    /// A token that may hold or wait in the store, and that nobody wants any more.
-    Reclaim,
+    /// A token that may hold or wait in the store, and that nobody wants any more. After the release of a lease without a
+    /// certain answer, with what is to be confirmed.
+    Reclaim(Option<Unconfirmed>),
 }
 
 impl Record {
@@ -91,33 +87,22 @@ impl Record {
     }
 
     pub(crate) fn waiter(&mut self) -> Option<&mut WaitingRequest> {
-        match &mut self.role {
-            Role::Waiting(waiter) => Some(waiter),
-            Role::Holding(_) | Role::Releasing(_) => None,
-        }
+        if let Role::Waiting(waiter) = &mut self.role { Some(waiter) } else { None }
     }
 
     pub(crate) fn holding(&mut self) -> Option<&mut Holding> {
-        match &mut self.role {
-            Role::Holding(holding) => Some(holding),
-            Role::Waiting(_) | Role::Releasing(_) => None,
-        }
+        if let Role::Holding(holding) = &mut self.role { Some(holding) } else { None }
     }
 
     pub(crate) fn lease(&self) -> Option<&Arc<LeaseShared>> {
-        match &self.role {
-            Role::Holding(holding) => Some(&holding.lease),
-            Role::Waiting(_) | Role::Releasing(_) => None,
-        }
+        if let Role::Holding(holding) = &self.role { Some(&holding.lease) } else { None }
     }
 
     /// Returns the weight of its release. The store releases leases of plain exclusive locks together. A waiter may have to be
     /// taken out of a queue, and of others nothing is known.
     pub(crate) fn weight_of_release(&self) -> Weight {
         match &self.role {
-            Role::Releasing(Releasing { cause: Cause::Lease { lease, .. }, .. }) => {
-                weight(&lease.acquisition)
-            }
+            Role::Releasing { cause: Cause::Lease { lease, .. }, .. } => weight(&lease.acquisition),
             _ => Weight::HEAVY,
         }
     }

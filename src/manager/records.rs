@@ -99,12 +99,6 @@ impl Records {
         waiting.map(|(key, _)| key).collect()
     }
 
-    pub(crate) fn with_tickets(&self) -> Vec<RecordKey> {
-        let mut waiting = self.waiting();
-        waiting.retain(|key| self.0.borrow().records[*key].decisions.has_ticket());
-        waiting
-    }
-
     /// Sets the timer of a record, instead of an earlier one.
     pub(crate) fn set_timer(&self, key: RecordKey, pause: Duration) {
         let mut table = self.0.borrow_mut();

@@ -6,8 +6,7 @@ use crate::{
     core::{self, Acquisition, Event, Executed, LeaseStatus, LossReason, Moment, one_line},
     lease::{LeaseShared, RecordKey, Release, ReleaseError, Released},
     manager::{
-        Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Releasing, Role,
-        waiting::hand_off::is_alone,
+        Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Role, waiting::hand_off::is_alone,
     },
     runtime::{
         batcher::Weight,
@@ -56,7 +55,7 @@ impl LockManager {
             // A lease that was lost tells nothing of how long holds take: it may have ended because the machine was suspended.
             self.note_over(&lease, now);
         }
-        let role = Role::Releasing(self.releasing(Cause::Lease { lease, before, unconfirmed, reply }));
+        let role = self.releasing(Cause::Lease { lease, before, unconfirmed, reply });
         if is_ours {
             self.end_lease(record, role, now);
         } else {
@@ -78,7 +77,7 @@ impl LockManager {
     /// Releases a token that nobody wants, until that is certain or until `end`.
     pub(crate) fn reclaim(&mut self, hold: Hold, executed: Executed, end: Moment) {
         let decisions = Acquisition::held((executed == Executed::Perhaps).then_some(end));
-        self.release_unheld(hold, decisions, Cause::Reclaim, (self.clock.now(), end));
+        self.release_unheld(hold, decisions, Cause::Reclaim(None), (self.clock.now(), end));
     }
 
     /// Releases what is no lease of this manager.
@@ -89,13 +88,13 @@ impl LockManager {
         cause: Cause,
         (opening, end): (Moment, Moment),
     ) {
-        let role = Role::Releasing(self.releasing(cause));
+        let role = self.releasing(cause);
         let record = self.records.insert(Record::new(hold, decisions, role));
         self.on_at(record, Event::Release { opening, end, hand_off: false }, opening);
     }
 
-    pub(crate) fn releasing(&self, cause: Cause) -> Releasing {
-        Releasing { cause, _in_flight: self.shutdown.in_flight() }
+    pub(crate) fn releasing(&self, cause: Cause) -> Role {
+        Role::Releasing { cause, _in_flight: self.shutdown.in_flight() }
     }
 
     /// Gives the record of a lease another role. The cohort that waits for the lease is not served yet.
@@ -117,7 +116,7 @@ impl LockManager {
         let opening = lease.opens_at(now);
         let early = planted!("a reclaimed token cuts its lock delay short");
         let opening = if early { now } else { opening };
-        let role = Role::Releasing(self.releasing(Cause::Reclaim));
+        let role = self.releasing(Cause::Reclaim(None));
         self.end_lease(record, role, now);
         let cohort = self.find_cohort(record);
         self.on_at(record, Event::Lost { opening }, now);
@@ -132,7 +131,7 @@ impl LockManager {
         let found = self.records.with(record, |it| {
             let weight = it.weight_of_release();
             if it.waiter().is_some() {
-                it.role = Role::Releasing(self.releasing(Cause::Reclaim));
+                it.role = self.releasing(Cause::Reclaim(None));
             }
             (it.hold.clone(), weight)
         });
@@ -152,7 +151,7 @@ impl LockManager {
     pub(crate) fn released(&mut self, record: RecordKey, answer: Result<store::Released, StoreError>) {
         let now = self.clock.now();
         let cause = self.records.with(record, |it| match &mut it.role {
-            Role::Releasing(releasing) => Some(std::mem::replace(&mut releasing.cause, Cause::Reclaim)),
+            Role::Releasing { cause, .. } => Some(std::mem::replace(cause, Cause::Reclaim(None))),
             Role::Waiting(_) | Role::Holding(_) => None,
         });
         let certain = answer.is_ok();
@@ -176,20 +175,16 @@ impl LockManager {
                 reply.answer(answer.map_err(ReleaseError::Store).and_then(told));
                 None
             }
-            Some(Cause::Repeated { unconfirmed }) => {
+            Some(Cause::Reclaim(unconfirmed)) => {
                 self.note_repeated(record, &answer);
-                Some(unconfirmed)
-            }
-            Some(Cause::Reclaim) => {
-                self.note_repeated(record, &answer);
-                None
+                unconfirmed
             }
             None => None,
         };
         if let Some(unconfirmed) = unconfirmed.filter(|_| !certain) {
             self.records.with(record, |it| {
-                if let Role::Releasing(releasing) = &mut it.role {
-                    releasing.cause = Cause::Repeated { unconfirmed };
+                if let Role::Releasing { cause, .. } = &mut it.role {
+                    *cause = Cause::Reclaim(Some(unconfirmed));
                 }
             });
         }

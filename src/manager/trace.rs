@@ -129,7 +129,7 @@ impl Trace {
             let (mode, class) = match &it.role {
                 Role::Waiting(waiter) => (waiter.request.acquisition.mode, waiter.request.class),
                 Role::Holding(holding) => (holding.lease.acquisition.mode, holding.lease.class),
-                Role::Releasing(_) => return None,
+                Role::Releasing { .. } => return None,
             };
             let (answer, hold) = outcome(it)?;
             let (asked, wait) = it.decisions.asked().filter(|(asked, _)| asked >= begun)?;

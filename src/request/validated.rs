@@ -77,9 +77,13 @@ impl ValidRequest {
         });
         let renewal = renewal(&options, ttl, settings)?;
         let resource = ResourceName::new(resource)?;
-        let metadata = metadata(options.metadata, about)?;
+        let mut metadata = metadata(options.metadata, about)?;
         let subject = Subject { resource: &resource, token: token.prefix(), mode };
         let span = AcquireSpan::new(&options.caller, subject);
+        if let Some(trace) = span.traceparent() {
+            // A caller may have told one.
+            Arc::make_mut(&mut metadata).entry(TRACEPARENT.to_owned()).or_insert(trace);
+        }
         Ok(Self {
             acquisition: Arc::new(Acquisition {
                 hold: Hold { resource, token, owner },
@@ -87,7 +91,7 @@ impl ValidRequest {
                 reentrant,
                 ttl,
                 lock_delay: options.lock_delay,
-                metadata: with_trace(metadata, &span),
+                metadata,
                 ticket,
             }),
             wait,
@@ -170,12 +174,4 @@ fn metadata(told: Metadata, about: &Arc<Metadata>) -> Result<Arc<Metadata>, Inva
     let mut metadata = Metadata::clone(about);
     metadata.extend(told);
     Ok(Arc::new(metadata))
-}
-
-/// Adds the trace of a request, unless its caller has told one.
-fn with_trace(mut metadata: Arc<Metadata>, span: &AcquireSpan) -> Arc<Metadata> {
-    if let Some(trace) = span.traceparent() {
-        Arc::make_mut(&mut metadata).entry(TRACEPARENT.to_owned()).or_insert(trace);
-    }
-    metadata
 }

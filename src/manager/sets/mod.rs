@@ -108,7 +108,7 @@ impl LockManager {
 
     fn count_set(&self, set: &Set, end: RequestEnd) {
         let waited = set.asked.elapsed(self.clock.now());
-        self.count(set.requests.len(), set.class(), end);
+        self.count(set.requests.len(), set.requests[0].class, end);
         set.requests.iter().for_each(|request| request.span.ended(end.as_str(), 1, waited));
     }
 
@@ -222,7 +222,7 @@ impl LockManager {
         now: Moment,
     ) -> Arc<LeaseShared> {
         let hold = request.acquisition.hold.clone();
-        let reclaiming = Role::Releasing(self.releasing(Cause::Reclaim));
+        let reclaiming = self.releasing(Cause::Reclaim(None));
         let decisions = Acquisition::held(None).asked_at(asked, request.wait, request.acquisition.ttl);
         let record = self.records.insert(Record::new(hold.clone(), decisions, reclaiming));
         self.records.name(hold.token, record);

@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     core::{Moment, Token},
     lease::LeaseSet,
-    listeners::statistics::Class,
     manager::InFlight,
     request::{AcquireError, Options, OwnWaiter, ValidRequest},
     runtime::responder::Responder,
@@ -30,10 +29,6 @@ impl Set {
     /// Notes that these holds are over. A grant may be what was taken.
     pub(crate) fn note_taken(&mut self, is_taken: impl Fn(&Token) -> bool) {
         self.taken |= self.requests.iter().any(|it| is_taken(&it.acquisition.hold.token));
-    }
-
-    pub(super) fn class(&self) -> Option<Class> {
-        self.requests.first()?.class
     }
 
     /// Describes its requests, which wait for the first try.

@@ -20,7 +20,7 @@ impl LockManager {
         let (token, now) = (self.random.token(), self.clock.now());
         let class = self.stats.class(request.options.class.as_deref());
         self.stats.requested(class);
-        match self.admit(request, token, class) {
+        match self.may_admit().and_then(|()| Ok(self.check(request, token, class)?)) {
             Ok(request) => self.begin(request, reply, now),
             Err(error) => {
                 tracing::debug!(%error, "a request was refused");
@@ -29,16 +29,6 @@ impl LockManager {
             }
         }
         deferred
-    }
-
-    fn admit<Kind>(
-        &self,
-        request: Request<Kind>,
-        token: Token,
-        class: Option<Class>,
-    ) -> Result<ValidRequest, AcquireError> {
-        self.may_admit()?;
-        Ok(self.check(request, token, class)?)
     }
 
     /// Checks that there is room for one more request.

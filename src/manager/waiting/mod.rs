@@ -184,7 +184,9 @@ impl LockManager {
     }
 
     fn tell_queued_waiters(&mut self, event: Event) {
-        for record in self.records.with_tickets() {
+        let mut queued = self.records.waiting();
+        queued.retain(|record| self.records.with(*record, |it| it.decisions.has_ticket()) == Some(true));
+        for record in queued {
             self.on_at(record, event, self.clock.now());
         }
     }
