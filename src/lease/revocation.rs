@@ -10,8 +10,7 @@ use crate::{
 /// The largest number of requests that a lease knows at a time.
 const KNOWN_AT_MOST: usize = 16;
 
-/// The time after its end from which a request counts for nothing beside another one: its revoker has taken nothing, and is
-/// gone.
+/// The time after its end from which a request counts for nothing beside another one: its revoker is gone.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(10);
 
 /// The requests that the holder of a lease was told of.

@@ -182,8 +182,7 @@ impl LeaseShared {
         self.granted_at.elapsed(now)
     }
 
-    /// Returns the moment at which the store, too, has ended the lease if nobody renews it. It allows for a renewal
-    /// that was executed but never confirmed.
+    /// Returns the end of the lease in the store. It allows for a renewal that was executed but never confirmed.
     pub(crate) fn end_in_store(&self) -> Moment {
         let present = self.present();
         present.asked + self.acquisition.ttl
@@ -241,8 +240,7 @@ impl LeaseShared {
         RenewError::Lost { reason: self.loss().unwrap_or(LossReason::Released) }
     }
 
-    /// Ends the lease because its holder releases it now. Returns the status before that, and the release to be confirmed
-    /// if the lease was not over.
+    /// Ends the lease for its holder. Returns the status before, and the release to be confirmed if it was not over.
     pub(crate) fn release(&self, now: Moment) -> (LeaseStatus, Option<Unconfirmed>) {
         if !self.is_valid_at(now) && !self.is_over() {
             self.expire();

@@ -39,8 +39,7 @@ impl LeaseShared {
         self.present().revoke_requested.as_ref().is_some_and(|all| all.is_wanted_back(now))
     }
 
-    /// Completes when somebody wants the resource back, sooner than this known request if there is one. With `None` when the
-    /// lease is over and nobody did.
+    /// Waits for a request that ends before the known one, if any. `None` when the lease is over and nobody asked.
     pub(crate) async fn until_revoke_requested(
         &self,
         known: Option<RevokeRequested>,

@@ -50,7 +50,7 @@ impl Actor for LockManager {
             this.compare_clocks(&mut clocks);
             this.stats.tick(clocks.ours);
             this.demands.forget_old(clocks.ours);
-            this.outage.check();
+            this.outage.check(&this.stats);
         });
     }
 }

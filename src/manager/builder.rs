@@ -28,8 +28,7 @@ use crate::{
     store::{Inbox, Metadata, Store},
 };
 
-/// The capacity of the mailbox: `send` waits while this many messages are queued. `do_send` and fresh
-/// addresses are not bound by it.
+/// The capacity of the mailbox, at which `send` waits. It does not bound `do_send` and fresh addresses.
 const MAILBOX: usize = 1024;
 
 /// The time that a manager has to live for its next death not to count as one in a row.
@@ -164,7 +163,7 @@ impl LockManagerBuilder {
             release: Addr::clone(&address).recipient(),
             renew: Addr::clone(&address).recipient(),
         });
-        let outage = Rc::new(Outage::new(Arc::clone(&stats)));
+        let outage = Rc::new(Outage::default());
         let sources =
             Sources::new(Dispatch::new(&store, &outage, &stats, happenings.clone()), happenings.clone());
         let monitor = LeaseMonitor {

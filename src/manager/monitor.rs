@@ -48,8 +48,7 @@ impl LeaseMonitor {
                 self.happenings.push(Happening::Due(record));
                 continue;
             };
-            // Code of the application (its clock, its actor's address) may panic. The end of the lease is reported
-            // all the same.
+            // The clock of the application may panic, or its actor's address. The end of the lease is told all the same.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.check(&lease))) {
                 let token = lease.hold().token.prefix();
                 tracing::error!(%token, panic = message_of(panic.as_ref()), "could not check a lease");

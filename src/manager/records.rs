@@ -19,8 +19,7 @@ use crate::{
     runtime::timer_queue::TimerQueue,
 };
 
-/// The records of a manager. A clone is another handle to the same table. It survives the manager's panics, and leases end
-/// in time meanwhile.
+/// A handle to the records of a manager. They survive its panics, and leases end in time meanwhile.
 #[derive(Clone, Default)]
 pub(crate) struct Records(Rc<RefCell<Table>>);
 

@@ -16,8 +16,7 @@ use crate::{
     store::{Hold, HolderNotice, HoldersNotified, Notification, Released, StoreError, ToHolders},
 };
 
-/// The first pause after which holders are looked for again, and are told again if they have not finished: one of them may
-/// have missed the notice.
+/// The first pause after which holders are looked for and told again: one of them may have missed the notice.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The longest pause between two looks, which cost nobody but the revoker.

@@ -12,8 +12,7 @@ use crate::{
     store::Store,
 };
 
-/// The time that the manager stays for operations in flight when everything else is done. A store that answers
-/// at all has answered by then.
+/// The time that the manager stays for operations in flight. A store that answers at all has answered by then.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 impl LockManager {

@@ -17,9 +17,8 @@ use crate::{
 /// The interval between reports when the request requires no heartbeat.
 const NO_HEARTBEAT: Duration = Duration::from_secs(3600);
 
-/// Takes the resources of these requests, which are in order, each within what is left of the wait. Resources that are
-/// taken are held and renewed. They are released if one is not granted. If one is lost while the others are waited
-/// for, all are taken again from the beginning.
+/// Takes the resources of these requests, which are in order, each within what is left of the wait. If one is not granted,
+/// those taken before are released. If one is lost meanwhile, all are taken again from the beginning.
 pub(crate) async fn one_by_one(
     manager: &Addr<LockManager>,
     clock: &dyn Clock,

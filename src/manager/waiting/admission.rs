@@ -43,8 +43,7 @@ impl LockManager {
         Ok(())
     }
 
-    /// Returns the number of requests that have no answer yet, or of which something has not been sent or answered: an
-    /// attempt, or a release.
+    /// Returns the number of requests that have no answer yet, or an attempt or a release without one.
     pub(crate) fn unsettled(&self) -> usize {
         if planted!("what is over and unanswered does not count") {
             return self.pending + self.sets.len();

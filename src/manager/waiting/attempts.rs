@@ -49,8 +49,7 @@ impl LockManager {
         first.then(|| AcquireError::Store(StoreError::unavailable(NEVER_SENT)))
     }
 
-    /// Handles the answer to an attempt. Its record waits for it; if it is gone, the same answer was decided about before the
-    /// manager panicked, and nothing is left to do.
+    /// Handles the answer to an attempt. If its record is gone, it was decided about before the manager panicked.
     pub(crate) fn attempted(&mut self, attempt: &Attempt, outcome: Result<Acquired, StoreError>) {
         let (record, now) = (attempt.record, self.clock.now());
         let (mut failure, mut expected) = (None, None);

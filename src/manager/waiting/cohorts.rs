@@ -40,8 +40,7 @@ struct KnownCohort {
 }
 
 impl Cohorts {
-    /// Adds a waiter at the end of the cohort for a resource. Returns the cohort, the waiter's arrival, and the number of
-    /// members ahead of it.
+    /// Adds a waiter to the cohort for a resource. Returns the cohort, its arrival, and the number of members ahead of it.
     pub(crate) fn join(&mut self, resource: &ResourceName, record: RecordKey) -> (CohortKey, u64, usize) {
         self.arrivals += 1;
         let Self { cohorts, by_resource, arrivals, .. } = self;

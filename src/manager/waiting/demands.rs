@@ -39,8 +39,7 @@ impl Demands {
         self.0.retain(|_, known| known.asked.elapsed(now) <= LONGEST_MEMORY);
     }
 
-    /// Forgets the half of the resources that nobody has waited for in the longest time. A half at once, so that most new ones
-    /// cost no search.
+    /// Forgets the resources that nobody has waited for in the longest time: half of them, so that most cost no search.
     fn forget_half(&mut self) {
         let mut asked: Vec<Moment> = self.0.values().map(|known| known.asked).collect();
         let (_, median, _) = asked.select_nth_unstable(AT_MOST / 2);

@@ -10,8 +10,7 @@ use crate::{
     store::{Acquisition, Hold, Holder, HolderState, Metadata, Refusal, StoreError},
 };
 
-/// Returns true if the release of this hold frees all of the resource, which can then be handed off to the next
-/// exclusive waiter.
+/// Returns true if the release of this hold frees all of the resource, so that it can be handed off.
 pub(crate) fn is_alone(mode: Mode, hold: &Hold) -> bool {
     mode == Mode::Exclusive && hold.owner.is_none()
 }
