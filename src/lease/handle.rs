@@ -90,7 +90,7 @@ impl Lease {
 
     /// Returns how much of the resource is held.
     pub fn mode(&self) -> Mode {
-        self.state.acquisition.mode
+        self.state.terms.acquisition.mode
     }
 
     /// Returns the fencing number, which is larger than that of every earlier grant of the resource. A re-entry has
@@ -111,7 +111,7 @@ impl Lease {
     }
 
     pub(crate) fn ttl(&self) -> Duration {
-        self.state.acquisition.ttl
+        self.state.terms.acquisition.ttl
     }
 
     /// Returns true if the lease certainly holds at this moment. Only the clock is read. `false` means that it may not hold.

@@ -66,7 +66,7 @@ impl RenewerHandle {
 impl Renewers {
     /// Starts the renewer of a lease, and restarts it when it dies. `None` if the lease is not renewed by itself.
     pub(crate) fn start(self: &Rc<Self>, lease: &Arc<LeaseShared>) -> Option<RenewerHandle> {
-        let interval = lease.plan.interval?;
+        let interval = lease.terms.plan.interval?;
         let (lease, all, timer) = (Arc::clone(lease), Rc::clone(self), SpawnHandle::default());
         let (state, ends_with) = (Arc::clone(&lease), Arc::clone(&lease));
         let renewer = Renewer { lease, all, interval, timer, jitter: 0.0 };

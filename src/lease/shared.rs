@@ -20,36 +20,30 @@ use crate::{
     store::{Acquisition, Grant, Hold},
 };
 
-/// Everything that is needed to make a lease.
-pub(crate) struct LeaseTerms<'a> {
-    pub(crate) record: RecordKey,
+/// The part of a request that its lease has, too.
+#[derive(Clone)]
+pub(crate) struct LeaseTerms {
     pub(crate) acquisition: Arc<Acquisition>,
     pub(crate) plan: RenewalPlan,
     pub(crate) min_hold: Duration,
-    pub(crate) handed_out: bool,
+    /// True if the lease is part of a set, which is handed out as a whole or not at all.
+    pub(crate) for_a_set: bool,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
+    /// The class under which it is counted.
     pub(crate) class: Option<Class>,
-    pub(crate) span: &'a AcquireSpan,
-    /// The moment at which it was requested.
-    pub(crate) sent: Moment,
-    pub(crate) grant: Grant,
 }
 
 /// Everything about a lease that must survive the death of its renewer, and of its manager.
 pub(crate) struct LeaseShared {
     /// The record of the lease in the table of its manager.
     pub(crate) record: RecordKey,
-    pub(crate) acquisition: Arc<Acquisition>,
+    pub(crate) terms: LeaseTerms,
     pub(crate) fence: Option<Fence>,
     pub(crate) holds: u64,
-    pub(crate) plan: RenewalPlan,
-    pub(crate) min_hold: Duration,
     /// True if the lease is, or was, in the hands of the caller, who may have done something under it.
     pub(crate) handed_out: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
-    pub(crate) class: Option<Class>,
-    events: Option<Recipient<LeaseEvent>>,
     pub(super) granted_at: Moment,
     /// All leases that are renewed together with it, if it is one of several. A lease joins one set, once.
     pub(crate) joined: OnceLock<Arc<[Token]>>,
@@ -77,31 +71,29 @@ pub(super) struct Present {
 }
 
 impl LeaseShared {
+    /// Creates the state of a lease that was requested at `sent` and is granted at `now`.
     pub(crate) fn granted(
-        terms: LeaseTerms<'_>,
-        now: Moment,
+        record: RecordKey,
+        terms: LeaseTerms,
+        span: &AcquireSpan,
+        (sent, now): (Moment, Moment),
+        grant: Grant,
         clock: &Arc<dyn Clock>,
         stats: &Arc<Recorder>,
     ) -> Self {
-        let LeaseTerms { record, acquisition, plan, min_hold, handed_out, events, class, span, sent, grant } =
-            terms;
-        let Hold { resource, token, .. } = &acquisition.hold;
-        let subject = Subject { resource, token: token.prefix(), mode: acquisition.mode };
-        let span = LeaseSpan::new(span, subject, grant.fence);
-        let validity = Validity::granted(sent, acquisition.ttl);
-        let renewals = Renewals::new(plan, now);
+        let Acquisition { hold: Hold { resource, token, .. }, mode, ttl, .. } = &*terms.acquisition;
+        let span =
+            LeaseSpan::new(span, Subject { resource, token: token.prefix(), mode: *mode }, grant.fence);
+        let validity = Validity::granted(sent, *ttl);
+        let renewals = Renewals::new(terms.plan, now);
         Self {
             record,
-            acquisition,
             fence: grant.fence,
             holds: grant.holds,
-            plan,
-            min_hold,
-            handed_out: AtomicBool::new(handed_out),
+            handed_out: AtomicBool::new(!terms.for_a_set),
+            terms,
             clock: Arc::clone(clock),
             stats: Arc::clone(stats),
-            class,
-            events,
             granted_at: now,
             joined: OnceLock::new(),
             now: Mutex::new(Present {
@@ -119,7 +111,7 @@ impl LeaseShared {
     }
 
     pub(crate) fn hold(&self) -> &Hold {
-        &self.acquisition.hold
+        &self.terms.acquisition.hold
     }
 
     pub(super) fn present(&self) -> MutexGuard<'_, Present> {
@@ -185,7 +177,7 @@ impl LeaseShared {
     /// Returns the end of the lease in the store. It allows for a renewal that was executed but never confirmed.
     pub(crate) fn end_in_store(&self) -> Moment {
         let present = self.present();
-        present.asked + self.acquisition.ttl
+        present.asked + self.terms.acquisition.ttl
     }
 
     /// Returns the tokens of its set in their order, its own included. Empty if it is not part of a set.
@@ -199,7 +191,7 @@ impl LeaseShared {
         let held_for = self.held_for_at(self.clock.now());
         let news = self.present().validity.lose(reason);
         if news {
-            self.stats.lost(self.class, reason, held_for);
+            self.stats.lost(self.terms.class, reason, held_for);
             self.end_span(reason.as_str());
             tracing::warn!(
                 resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,
@@ -252,7 +244,7 @@ impl LeaseShared {
         let news = present.validity.release();
         drop(present);
         let unconfirmed = news.then(|| {
-            let unconfirmed = Recorder::released(&self.stats, self.class, held_for);
+            let unconfirmed = Recorder::released(&self.stats, self.terms.class, held_for);
             self.end_span("released");
             self.tell(LeaseChange::Released);
             self.changed.notify_waiters();
@@ -278,7 +270,7 @@ impl LeaseShared {
     }
 
     pub(crate) fn tell(&self, change: LeaseChange) {
-        if let Some(listener) = &self.events {
+        if let Some(listener) = &self.terms.events {
             listener.do_send(LeaseEvent::of(self.hold(), self.fence, change));
         }
     }
@@ -295,7 +287,7 @@ impl fmt::Debug for LeaseShared {
         f.debug_struct("Lease")
             .field("resource", &self.hold().resource)
             .field("token", &self.hold().token.prefix())
-            .field("mode", &self.acquisition.mode)
+            .field("mode", &self.terms.acquisition.mode)
             .field("fence", &self.fence)
             .field("status", &self.status())
             .finish_non_exhaustive()

@@ -149,7 +149,7 @@ impl LockManager {
                 (it.decisions.waited(now), it.decisions.attempts(), it.decisions.ahead());
             let wanted = it.decisions.has_caller();
             let waiter = it.waiter().filter(|waiter| wanted && !waiter.reply.is_closed())?;
-            Some(OwnWaiter::of(&waiter.request.acquisition, waited, attempts, ahead))
+            Some(OwnWaiter::of(&waiter.request.terms.acquisition, waited, attempts, ahead))
         })?
     }
 }
@@ -159,7 +159,7 @@ fn described(lease: &LeaseShared, now: Moment) -> OwnLease {
     OwnLease {
         resource: hold.resource.clone(),
         token: hold.token.prefix(),
-        mode: lease.acquisition.mode,
+        mode: lease.terms.acquisition.mode,
         fence: lease.fence,
         owner: hold.owner.clone(),
         status: lease.status_at(now),

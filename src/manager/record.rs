@@ -102,7 +102,7 @@ impl Record {
     /// taken out of a queue, and of others nothing is known.
     pub(crate) fn weight_of_release(&self) -> Weight {
         match &self.role {
-            Role::Releasing { cause: Cause::Lease { lease, .. }, .. } => weight(&lease.acquisition),
+            Role::Releasing { cause: Cause::Lease { lease, .. }, .. } => weight(&lease.terms.acquisition),
             _ => Weight::HEAVY,
         }
     }
@@ -116,9 +116,9 @@ pub(crate) fn weight(acquisition: &store::Acquisition) -> Weight {
 impl WaitingRequest {
     /// Tells the caller's listener that this many waiters are ahead, and how long they are expected to take.
     pub(crate) fn tell_queued(&self, ahead: u64, expected_wait: Option<Duration>) {
-        if let Some(listener) = self.request.events.as_ref().filter(|_| !self.reply.is_closed()) {
+        if let Some(listener) = self.request.terms.events.as_ref().filter(|_| !self.reply.is_closed()) {
             let change = LeaseChange::Queued { ahead, expected_wait };
-            listener.do_send(LeaseEvent::of(&self.request.acquisition.hold, None, change));
+            listener.do_send(LeaseEvent::of(&self.request.terms.acquisition.hold, None, change));
         }
     }
 }

@@ -48,7 +48,7 @@ impl LockManager {
         let (cooldown, end) = (lease.cooldown(now), lease.end_in_store());
         // Only after everything that may panic: until here the lease is still in the table.
         let held = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
-        let hand_off = held && cooldown.is_zero() && is_alone(lease.acquisition.mode, lease.hold());
+        let hand_off = held && cooldown.is_zero() && is_alone(lease.terms.acquisition.mode, lease.hold());
         let (hold, is_ours) = (lease.hold().clone(), self.records.lease(lease.record).is_some());
         let mut record = lease.record;
         if held && is_ours {

@@ -86,7 +86,7 @@ impl LockManager {
         // It may come before it is due: its holder wants it, or another of its set is renewed.
         self.start_renewer(lease.record);
         let (sent, timeout) = lease.asks();
-        let weight = weight(&lease.acquisition);
+        let weight = weight(&lease.terms.acquisition);
         self.sources
             .send(|dispatch| dispatch.renewals.push(RenewalCall { lease, sent, timeout, reply }, weight));
     }

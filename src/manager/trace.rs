@@ -127,8 +127,8 @@ impl Trace {
         let Some(Recording { sink, begun, stats }) = &self.recording else { return };
         let traced = records.with(record, |it| {
             let (mode, class) = match &it.role {
-                Role::Waiting(waiter) => (waiter.request.acquisition.mode, waiter.request.class),
-                Role::Holding(holding) => (holding.lease.acquisition.mode, holding.lease.class),
+                Role::Waiting(waiter) => (waiter.request.terms.acquisition.mode, waiter.request.terms.class),
+                Role::Holding(holding) => (holding.lease.terms.acquisition.mode, holding.lease.terms.class),
                 Role::Releasing { .. } => return None,
             };
             let (answer, hold) = outcome(it)?;

@@ -2,11 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use actix::Recipient;
-
 use crate::{
     core::{InvalidValue, Mode, Owner, Pauses, RenewalPlan, ResourceName, Token, exact, in_range},
-    lease::{LeaseEvent, LifeSign},
+    lease::{LeaseTerms, LifeSign},
     listeners::{
         spans::{AcquireSpan, Subject, TRACEPARENT},
         statistics::Class,
@@ -23,7 +21,7 @@ const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 /// A validated request.
 pub(crate) struct ValidRequest {
-    pub(crate) acquisition: Arc<Acquisition>,
+    pub(crate) terms: LeaseTerms,
     /// The time to wait. Zero is a try.
     pub(crate) wait: Duration,
     /// True if that is the wait of the settings.
@@ -31,14 +29,7 @@ pub(crate) struct ValidRequest {
     /// True if it ends at once when it is not likely to be served within its wait.
     pub(crate) give_up_early: bool,
     pub(crate) pauses: Pauses,
-    pub(crate) renewal: RenewalPlan,
-    pub(crate) min_hold: Duration,
-    /// True if the lease is part of a set, which is handed out as a whole or not at all.
-    pub(crate) for_a_set: bool,
     pub(crate) bound_to: Option<LifeSign>,
-    pub(crate) events: Option<Recipient<LeaseEvent>>,
-    /// The class under which it is counted.
-    pub(crate) class: Option<Class>,
     /// The span of the request, until it has ended.
     pub(crate) span: AcquireSpan,
 }
@@ -75,7 +66,7 @@ impl ValidRequest {
             max_waiters: settings.limits.max_waiters,
             place: None,
         });
-        let renewal = renewal(&options, ttl, settings)?;
+        let plan = renewal(&options, ttl, settings)?;
         let resource = ResourceName::new(resource)?;
         let mut metadata = metadata(options.metadata, about)?;
         let subject = Subject { resource: &resource, token: token.prefix(), mode };
@@ -84,26 +75,29 @@ impl ValidRequest {
             // A caller may have told one.
             Arc::make_mut(&mut metadata).entry(TRACEPARENT.to_owned()).or_insert(trace);
         }
+        let acquisition = Acquisition {
+            hold: Hold { resource, token, owner },
+            mode,
+            reentrant,
+            ttl,
+            lock_delay: options.lock_delay,
+            metadata,
+            ticket,
+        };
         Ok(Self {
-            acquisition: Arc::new(Acquisition {
-                hold: Hold { resource, token, owner },
-                mode,
-                reentrant,
-                ttl,
-                lock_delay: options.lock_delay,
-                metadata,
-                ticket,
-            }),
+            terms: LeaseTerms {
+                acquisition: Arc::new(acquisition),
+                plan,
+                min_hold: options.min_hold,
+                for_a_set: options.for_a_set,
+                events: options.events,
+                class,
+            },
             wait,
             waits_by_default,
             give_up_early: options.give_up_early.unwrap_or(settings.wait.give_up_early),
             pauses,
-            renewal,
-            min_hold: options.min_hold,
-            for_a_set: options.for_a_set,
             bound_to: options.bound_to,
-            events: options.events,
-            class,
             span,
         })
     }

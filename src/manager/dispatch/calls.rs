@@ -108,7 +108,7 @@ impl FarEnd {
     async fn renew_alike(&self, batch: Vec<RenewalCall>) {
         let within = batch.iter().map(|renewal| renewal.timeout).min().unwrap_or_default();
         let asked: Vec<_> =
-            batch.iter().map(|renewal| (renewal.lease.hold(), renewal.lease.acquisition.ttl)).collect();
+            batch.iter().map(|renewal| (renewal.lease.hold(), renewal.lease.terms.acquisition.ttl)).collect();
         let stopwatch = Stopwatch::start();
         let answers = timeout(within, ask_each("renew", asked.len(), || self.store.renew_each(&asked))).await;
         let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);

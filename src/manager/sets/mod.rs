@@ -63,7 +63,8 @@ impl LockManager {
         let wait = set.requests[0].wait;
         // The end of the wait counts during the first try too.
         let within = if wait.is_zero() { Duration::MAX } else { wait };
-        let tried: Arc<[_]> = set.requests.iter().map(|request| Arc::clone(&request.acquisition)).collect();
+        let tried: Arc<[_]> =
+            set.requests.iter().map(|request| Arc::clone(&request.terms.acquisition)).collect();
         let reply = set.reply.clone();
         self.sets.insert(tried[0].hold.token, set);
         self.stats.attempted();
@@ -108,7 +109,7 @@ impl LockManager {
 
     fn count_set(&self, set: &Set, end: RequestEnd) {
         let waited = set.asked.elapsed(self.clock.now());
-        self.count(set.requests.len(), set.requests[0].class, end);
+        self.count(set.requests.len(), set.requests[0].terms.class, end);
         set.requests.iter().for_each(|request| request.span.ended(end.as_str(), 1, waited));
     }
 
@@ -185,16 +186,16 @@ impl LockManager {
         let Set { requests, reply, asked, .. } = set;
         let (now, durability) = (self.clock.now(), self.store.durability());
         let waited = asked.elapsed(now);
-        let ttl = requests[0].acquisition.ttl;
+        let ttl = requests[0].terms.acquisition.ttl;
         let mut leases = Vec::with_capacity(requests.len());
         let mut too_late = None;
         let in_time = Validity::granted(sent, ttl).is_valid(now);
         for (request, grant) in requests.into_iter().zip(grants) {
-            let (hold, class) = (request.acquisition.hold.clone(), request.class);
+            let (hold, class) = (request.terms.acquisition.hold.clone(), request.terms.class);
             if in_time {
                 request.span.granted(1, waited, grant.fence);
                 let state = self.hold_one(request, (asked, sent), grant, now);
-                self.count(1, state.class, RequestEnd::Granted { attempts: 1, waited });
+                self.count(1, state.terms.class, RequestEnd::Granted { attempts: 1, waited });
                 leases.push(Lease::new(state, Arc::clone(&self.renewers.manager), durability));
             } else {
                 let end = RequestEnd::Failed("too_late");
@@ -221,15 +222,15 @@ impl LockManager {
         grant: Grant,
         now: Moment,
     ) -> Arc<LeaseShared> {
-        let hold = request.acquisition.hold.clone();
+        let hold = request.terms.acquisition.hold.clone();
         let reclaiming = self.releasing(Cause::Reclaim(None));
-        let decisions = Acquisition::held(None).asked_at(asked, request.wait, request.acquisition.ttl);
+        let decisions = Acquisition::held(None).asked_at(asked, request.wait, request.terms.acquisition.ttl);
         let record = self.records.insert(Record::new(hold.clone(), decisions, reclaiming));
         self.records.name(hold.token, record);
         let holding = self.lease(record, &mut request, sent, grant, now);
         let (lease, bound) = (Arc::clone(&holding.lease), holding.bound_to.is_some());
         self.records.with(record, |it| it.role = Role::Holding(holding));
-        if is_alone(lease.acquisition.mode, &hold)
+        if is_alone(lease.terms.acquisition.mode, &hold)
             && let Some(cohort) = self.find_cohort(record)
         {
             self.cohorts.granted(cohort, record, false);

@@ -30,7 +30,7 @@ pub(crate) async fn one_by_one(
     'again: loop {
         let mut leases = Vec::with_capacity(requests.len());
         for request in requests {
-            let name = &request.acquisition.hold.resource;
+            let name = &request.terms.acquisition.hold.resource;
             let wait = match options.wait {
                 Some(Wait::Forever) => Wait::Forever,
                 _ => Wait::AtMost(deadline.remaining(clock.now())),

@@ -28,13 +28,13 @@ pub(crate) struct Set {
 impl Set {
     /// Notes that these holds are over. A grant may be what was taken.
     pub(crate) fn note_taken(&mut self, is_taken: impl Fn(&Token) -> bool) {
-        self.taken |= self.requests.iter().any(|it| is_taken(&it.acquisition.hold.token));
+        self.taken |= self.requests.iter().any(|it| is_taken(&it.terms.acquisition.hold.token));
     }
 
     /// Describes its requests, which wait for the first try.
     pub(crate) fn waiters(&self, now: Moment) -> impl Iterator<Item = OwnWaiter> {
         let waited = self.asked.elapsed(now);
-        self.requests.iter().map(move |request| OwnWaiter::of(&request.acquisition, waited, 1, None))
+        self.requests.iter().map(move |request| OwnWaiter::of(&request.terms.acquisition, waited, 1, None))
     }
 }
 

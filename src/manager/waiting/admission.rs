@@ -64,15 +64,15 @@ impl LockManager {
 
     fn begin(&mut self, request: ValidRequest, reply: Responder<Result<Lease, AcquireError>>, now: Moment) {
         let (wait, joins_cohort) = (request.wait, self.joins_cohort(&request));
-        let (hold, ttl) = (request.acquisition.hold.clone(), request.acquisition.ttl);
+        let (hold, ttl) = (request.terms.acquisition.hold.clone(), request.terms.acquisition.ttl);
         let decisions = Acquisition::new(Terms {
             asked: now,
             wait,
             pauses: request.pauses.clone(),
             ttl,
-            ticket_ttl: request.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
+            ticket_ttl: request.terms.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
             grant_window: self.settings.wait.grant_window,
-            alone: is_alone(request.acquisition.mode, &hold),
+            alone: is_alone(request.terms.acquisition.mode, &hold),
         });
         let (resource, token) = (hold.resource.clone(), hold.token);
         let in_flight = self.shutdown.in_flight();

@@ -72,9 +72,9 @@ impl LockManager {
         self.note_held(&lease, now, bound);
         self.note_served(&lease, place, (overtook, now - waited), now);
         let hold = lease.hold();
-        self.stats.ended(lease.class, RequestEnd::Granted { attempts, waited });
+        self.stats.ended(lease.terms.class, RequestEnd::Granted { attempts, waited });
         tracing::debug!(
-            resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.acquisition.mode,
+            resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.terms.acquisition.mode,
             fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
         );
         let lease = Lease::new(lease, Arc::clone(&self.renewers.manager), durability);
@@ -94,19 +94,11 @@ impl LockManager {
         grant: Grant,
         now: Moment,
     ) -> Holding {
-        let terms = LeaseTerms {
-            record,
-            acquisition: Arc::clone(&request.acquisition),
-            plan: request.renewal,
-            min_hold: request.min_hold,
-            handed_out: !request.for_a_set,
-            events: request.events.take(),
-            class: request.class,
-            span: &request.span,
-            sent,
-            grant,
-        };
-        let lease = Arc::new(LeaseShared::granted(terms, now, &self.clock, &self.stats));
+        let terms = LeaseTerms { events: request.terms.events.take(), ..request.terms.clone() };
+        let times = (sent, now);
+        let lease =
+            LeaseShared::granted(record, terms, &request.span, times, grant, &self.clock, &self.stats);
+        let lease = Arc::new(lease);
         Holding { lease, bound_to: request.bound_to.take(), renewer: None }
     }
 
@@ -126,7 +118,7 @@ impl LockManager {
         now: Moment,
     ) -> Option<Refused> {
         self.pending -= 1;
-        let class = self.records.with(record, |it| it.waiter()?.request.class).flatten();
+        let class = self.records.with(record, |it| it.waiter()?.request.terms.class).flatten();
         let (counted, error) = match (end, failure) {
             (End::Cancelled, _) => {
                 self.stats.ended(class, RequestEnd::Cancelled);
@@ -134,8 +126,9 @@ impl LockManager {
                 return None;
             }
             (End::TooLate, _) => {
-                let ttl =
-                    self.records.with(record, |it| it.waiter().map(|it| it.request.acquisition.ttl))??;
+                let ttl = self
+                    .records
+                    .with(record, |it| it.waiter().map(|it| it.request.terms.acquisition.ttl))??;
                 (RequestEnd::Failed("too_late"), AcquireError::TooLate { ttl })
             }
             (_, Some(error)) => (RequestEnd::Failed(error.kind()), error),

@@ -25,7 +25,7 @@ impl LockManager {
     ) -> Option<Attempt> {
         let (acquisition, cohort) = self.records.with(record, |it| {
             let cohort = it.cohort.filter(|_| followed && it.arrival.is_some());
-            Some((Arc::clone(&it.waiter()?.request.acquisition), cohort))
+            Some((Arc::clone(&it.waiter()?.request.terms.acquisition), cohort))
         })??;
         if let Some(cohort) = cohort {
             self.cohorts.with(cohort, |it| it.lead(record));

@@ -54,7 +54,7 @@ impl LockManager {
     ) -> Option<Duration> {
         let (resource, cohort, waits) = self.records.with(record, |it| {
             let (resource, cohort) = (it.hold.resource.clone(), it.cohort);
-            Some((resource, cohort, it.waiter()?.request.acquisition.ticket.is_some()))
+            Some((resource, cohort, it.waiter()?.request.terms.acquisition.ticket.is_some()))
         })??;
         let is_ours = cohort.is_some_and(|cohort| self.cohorts.holder(cohort).is_some());
         let ahead = match (ahead, cohort) {
@@ -156,7 +156,7 @@ impl LockManager {
         now: Moment,
     ) {
         let Some(demand) = self.demands.known(&lease.hold().resource) else { return };
-        let mode = lease.acquisition.mode;
+        let mode = lease.terms.acquisition.mode;
         if mode == Mode::Shared {
             demand.read(now);
         }
@@ -175,7 +175,7 @@ impl LockManager {
 
     /// Notes the release of a lease. One of an owner may be one of several, which end at other times.
     pub(crate) fn note_over(&mut self, lease: &LeaseShared, now: Moment) {
-        if is_alone(lease.acquisition.mode, lease.hold())
+        if is_alone(lease.terms.acquisition.mode, lease.hold())
             && let Some(demand) = self.demands.known(&lease.hold().resource)
         {
             demand.held(lease.held_for_at(now), now);
@@ -188,7 +188,7 @@ impl LockManager {
         let (told, cohort, place, resource, mode) = self.records.with(record, |it| {
             let (told, cohort, resource) = (it.decisions.told(), it.cohort, it.hold.resource.clone());
             let waiter = it.waiter()?;
-            Some((told, cohort, waiter.place?, resource, waiter.request.acquisition.mode))
+            Some((told, cohort, waiter.place?, resource, waiter.request.terms.acquisition.mode))
         })??;
         if matches!(told, Told::Nothing | Told::Failed) {
             return None;
@@ -216,7 +216,8 @@ impl LockManager {
         now: Moment,
     ) -> Option<Duration> {
         let (ahead, members) = ahead;
-        let mode = self.records.with(record, |it| it.waiter().map(|it| it.request.acquisition.mode))??;
+        let mode =
+            self.records.with(record, |it| it.waiter().map(|it| it.request.terms.acquisition.mode))??;
         let Some(turns) = self.turns(resource, mode, ahead, front, now) else {
             self.records.with(record, |it| it.waiter()?.place.as_mut().map(Place::lose));
             return None;
@@ -270,7 +271,7 @@ impl LockManager {
             let Told::Refused { .. } = it.decisions.told() else { return None };
             let demand = demands.known(&it.hold.resource);
             let waiter = it.waiter()?;
-            let (place, mode) = (waiter.place, waiter.request.acquisition.mode);
+            let (place, mode) = (waiter.place, waiter.request.terms.acquisition.mode);
             let is_known =
                 place.zip(demand).is_some_and(|(place, demand)| !place.is_overdue(demand, mode, now));
             Some(if is_known { Front::Somebody } else { Front::Unknown })

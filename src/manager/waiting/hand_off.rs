@@ -18,7 +18,7 @@ pub(crate) fn is_alone(mode: Mode, hold: &Hold) -> bool {
 impl LockManager {
     /// Returns true if a request is to wait in a cohort.
     pub(crate) fn joins_cohort(&self, request: &ValidRequest) -> bool {
-        let Acquisition { mode, hold, ticket, .. } = &*request.acquisition;
+        let Acquisition { mode, hold, ticket, .. } = &*request.terms.acquisition;
         // A limited number of attempts ends the wait by itself. Another waiter cannot use them up for it.
         let counts = request.pauses.count_attempts();
         self.settings.wait.local_handover_limit > 0 && is_alone(*mode, hold) && ticket.is_some() && !counts
@@ -112,13 +112,13 @@ impl LockManager {
             let remaining = lease.remaining_at(now);
             let by = Holder {
                 token: lease.hold().token.prefix(),
-                mode: lease.acquisition.mode,
+                mode: lease.terms.acquisition.mode,
                 state: HolderState::Holding,
                 owner: None,
                 fence: lease.fence,
                 remaining,
                 held_for: None,
-                metadata: (*lease.acquisition.metadata).clone(),
+                metadata: (*lease.terms.acquisition.metadata).clone(),
             };
             return Some(Ok(Refusal { by, remaining }));
         }
