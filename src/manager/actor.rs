@@ -133,7 +133,7 @@ impl LockManager {
             self.outage.woke();
             tracing::warn!(?stood_still, "the machine was suspended; checking every lease");
             for lease in self.records.leases() {
-                self.records.set_timer(lease.record, Duration::ZERO);
+                self.records.set_timer(lease.record, Some(Duration::ZERO));
                 self.restart_renewer(lease.record);
                 lease.changed.notify_waiters();
             }

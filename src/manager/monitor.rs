@@ -52,7 +52,7 @@ impl LeaseMonitor {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.check(&lease))) {
                 let token = lease.hold().token.prefix();
                 tracing::error!(%token, panic = message_of(panic.as_ref()), "could not check a lease");
-                self.records.set_timer(record, AFTER_A_PANIC);
+                self.records.set_timer(record, Some(AFTER_A_PANIC));
             }
         }
     }
@@ -71,13 +71,14 @@ impl LeaseMonitor {
             tracing::debug!(%resource, %token, "the actor that the lease is bound to died; releasing it");
             self.happenings.push(Happening::Release(Release::of(lease)));
             // In case that its handling panics too often.
-            return self.records.set_timer(lease.record, CHECK_OWNER_EVERY);
+            return self.records.set_timer(lease.record, Some(CHECK_OWNER_EVERY));
         }
         if !has_renewer && lease.renewal_due(now).is_some_and(|due| due.is_zero()) {
             self.happenings.push_front(Happening::RenewalDue(lease.record));
             has_renewer = true;
         }
-        self.records.set_timer(lease.record, next_check(lease, now, bound_to.is_some(), has_renewer));
+        let next = next_check(lease, now, bound_to.is_some(), has_renewer);
+        self.records.set_timer(lease.record, Some(next));
     }
 }
 

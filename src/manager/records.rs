@@ -98,22 +98,14 @@ impl Records {
         waiting.map(|(key, _)| key).collect()
     }
 
-    /// Sets the timer of a record, instead of an earlier one.
-    pub(crate) fn set_timer(&self, key: RecordKey, pause: Duration) {
+    /// Sets the timer of a record, or none, instead of an earlier one.
+    pub(crate) fn set_timer(&self, key: RecordKey, pause: Option<Duration>) {
         let mut table = self.0.borrow_mut();
         let Table { records, timers, .. } = &mut *table;
-        if let Some(record) = records.get_mut(key)
-            && let Some(before) = record.timer.replace(timers.set(key, pause))
-        {
+        let Some(record) = records.get_mut(key) else { return };
+        let timer = pause.map(|pause| timers.set(key, pause));
+        if let Some(before) = std::mem::replace(&mut record.timer, timer) {
             timers.remove(&before);
-        }
-    }
-
-    pub(crate) fn remove_timer(&self, key: RecordKey) {
-        let mut table = self.0.borrow_mut();
-        let Table { records, timers, .. } = &mut *table;
-        if let Some(timer) = records.get_mut(key).and_then(|record| record.timer.take()) {
-            timers.remove(&timer);
         }
     }
 

@@ -127,7 +127,7 @@ impl LockManager {
 
     /// Sends a release, or hands the resource off to the next of its cohort.
     pub(crate) fn send_release(&mut self, record: RecordKey, release: core::Release, now: Moment) {
-        self.records.remove_timer(record);
+        self.records.set_timer(record, None);
         let found = self.records.with(record, |it| {
             let weight = it.weight_of_release();
             if it.waiter().is_some() {

@@ -79,48 +79,33 @@ mod tests {
         locks.send(SetTuning::default()).await.unwrap().unwrap()
     }
 
-    /// Runs a test with a manager whose queues have at most 100 waiters.
-    fn with_manager(test: impl AsyncFnOnce(Addr<LockManager>)) {
-        actix::System::new().block_on(async {
-            let mut settings = Settings::default();
-            settings.limits.max_waiters = 100;
-            let locks = LockManager::builder(Arc::new(MemoryStore::default())).settings(settings);
-            let locks = locks.start_here().unwrap();
-            test(locks.clone()).await;
-            locks.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
-        });
-    }
-
-    #[test]
-    fn settings_change_while_the_manager_runs_as_a_configuration_would_accept_them() {
-        with_manager(async |locks| {
-            let before = tuning(&locks).await;
-            let set = SetTuning {
-                wait: Some(Duration::from_millis(10)),
-                max_waiters: Some(1),
-                ..Default::default()
-            };
-            assert_eq!(locks.send(set).await.unwrap().unwrap(), before);
-            let now = tuning(&locks).await;
-            assert_eq!(
-                (now.wait, now.max_waiters, now.backoff),
-                (Duration::from_millis(10), 1, before.backoff)
-            );
-            let wrong = Backoff { multiplier: f64::NAN, ..Backoff::DEFAULT };
-            for (set, field) in [
-                (SetTuning { wait: Some(Duration::MAX), ..Default::default() }, "wait.timeout"),
-                (SetTuning { max_waiters: Some(0), ..Default::default() }, "max_waiters"),
-                (
-                    SetTuning { max_waiters: Some(101), wait: Some(Duration::ZERO), ..Default::default() },
-                    "max_waiters",
-                ),
-                (SetTuning { backoff: Some(wrong), ..Default::default() }, "backoff.multiplier"),
-            ] {
-                assert_eq!(locks.send(set).await.unwrap().unwrap_err().field, field);
-                assert_eq!(tuning(&locks).await, now);
-            }
-            locks.send(SetTuning::from(before)).await.unwrap().unwrap();
-            assert_eq!(tuning(&locks).await, before);
-        });
+    #[actix::test]
+    async fn settings_change_while_the_manager_runs_as_a_configuration_would_accept_them() {
+        let mut settings = Settings::default();
+        settings.limits.max_waiters = 100;
+        let locks = LockManager::builder(Arc::new(MemoryStore::default())).settings(settings);
+        let locks = locks.start_here().unwrap();
+        let before = tuning(&locks).await;
+        let set =
+            SetTuning { wait: Some(Duration::from_millis(10)), max_waiters: Some(1), ..Default::default() };
+        assert_eq!(locks.send(set).await.unwrap().unwrap(), before);
+        let now = tuning(&locks).await;
+        assert_eq!((now.wait, now.max_waiters, now.backoff), (Duration::from_millis(10), 1, before.backoff));
+        let wrong = Backoff { multiplier: f64::NAN, ..Backoff::DEFAULT };
+        for (set, field) in [
+            (SetTuning { wait: Some(Duration::MAX), ..Default::default() }, "wait.timeout"),
+            (SetTuning { max_waiters: Some(0), ..Default::default() }, "max_waiters"),
+            (
+                SetTuning { max_waiters: Some(101), wait: Some(Duration::ZERO), ..Default::default() },
+                "max_waiters",
+            ),
+            (SetTuning { backoff: Some(wrong), ..Default::default() }, "backoff.multiplier"),
+        ] {
+            assert_eq!(locks.send(set).await.unwrap().unwrap_err().field, field);
+            assert_eq!(tuning(&locks).await, now);
+        }
+        locks.send(SetTuning::from(before)).await.unwrap().unwrap();
+        assert_eq!(tuning(&locks).await, before);
+        locks.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
     }
 }

@@ -106,7 +106,7 @@ impl LockManager {
     pub(crate) fn note_held(&mut self, lease: &LeaseShared, now: Moment, bound: bool) {
         self.held += 1;
         lease.tell(LeaseChange::Granted);
-        self.records.set_timer(lease.record, next_check(lease, now, bound, false));
+        self.records.set_timer(lease.record, Some(next_check(lease, now, bound, false)));
     }
 
     /// Counts the end of a request. Returns the caller and its error; the caller is told last of all.

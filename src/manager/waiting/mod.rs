@@ -100,7 +100,7 @@ impl LockManager {
 
     /// Wakes an acquisition after `pause`, and a waiter as soon as its caller goes.
     pub(crate) fn wake_after(&self, record: RecordKey, pause: Duration) {
-        self.records.set_timer(record, pause);
+        self.records.set_timer(record, Some(pause));
         self.watch_caller(record);
     }
 
