@@ -21,7 +21,6 @@ mod records;
 mod release;
 mod renew;
 mod revoke;
-mod seats;
 mod sets;
 mod shutdown;
 mod state;
@@ -37,17 +36,16 @@ pub(crate) use self::messages::LookAt;
 pub(crate) use self::{
     dispatch::{
         Dispatch,
-        ask::Calls,
+        ask::{AllSeats, Calls, Seats},
         calls::{HandOffCall, ReleaseCall, RenewalCall},
     },
     draining::{Draining, InFlight},
     happening::{Attempt, Happening, Happenings},
-    monitor::LeaseMonitor,
+    monitor::{LeaseMonitor, next_check},
     outage::Outage,
     ready::Readiness,
-    record::{Cause, Holding, Record, Role, WaitingRequest},
+    record::{Cause, Holding, Record, Role, WaitingRequest, is_alone, weight},
     records::Records,
-    seats::{AllSeats, Seats},
     sets::{Sets, TriedAll},
     state::DefaultWaits,
     stream::{Happened, Sources},

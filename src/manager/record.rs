@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::AbortHandle;
 
 use crate::{
-    core::{Acquisition, LeaseStatus},
+    core::{Acquisition, LeaseStatus, Mode},
     lease::{Lease, LeaseChange, LeaseEvent, LeaseShared, LifeSign, ReleaseError, Released, RenewerHandle},
     listeners::statistics::Unconfirmed,
     manager::{CohortKey, InFlight, Place},
@@ -111,6 +111,11 @@ impl Record {
 /// Returns the weight of an operation of this acquisition.
 pub(crate) fn weight(acquisition: &store::Acquisition) -> Weight {
     if acquisition.is_simple() { Weight::LIGHT } else { Weight::HEAVY }
+}
+
+/// Returns true if the release of this hold frees all of the resource, so that it can be handed off.
+pub(crate) fn is_alone(acquisition: &store::Acquisition) -> bool {
+    acquisition.mode == Mode::Exclusive && acquisition.hold.owner.is_none()
 }
 
 impl WaitingRequest {

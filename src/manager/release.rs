@@ -5,9 +5,7 @@ use std::sync::Arc;
 use crate::{
     core::{self, Acquisition, Event, Executed, LeaseStatus, LossReason, Moment, one_line},
     lease::{LeaseShared, RecordKey, Release, ReleaseError, Released},
-    manager::{
-        Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Role, waiting::hand_off::is_alone,
-    },
+    manager::{Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Role, is_alone},
     runtime::{
         batcher::Weight,
         responder::{DeferredReply, Responder},
@@ -48,7 +46,7 @@ impl LockManager {
         let (cooldown, end) = (lease.cooldown(now), lease.end_in_store());
         // Only after everything that may panic: until here the lease is still in the table.
         let held = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
-        let hand_off = held && cooldown.is_zero() && is_alone(lease.terms.acquisition.mode, lease.hold());
+        let hand_off = held && cooldown.is_zero() && is_alone(&lease.terms.acquisition);
         let (hold, is_ours) = (lease.hold().clone(), self.records.lease(lease.record).is_some());
         let mut record = lease.record;
         if held && is_ours {

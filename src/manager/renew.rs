@@ -6,7 +6,7 @@ use actix::Handler;
 
 use crate::{
     lease::{LeaseShared, RecordKey, Renew, RenewError},
-    manager::{Happening, Holding, LockManager, RenewalCall, record::weight},
+    manager::{Happening, Holding, LockManager, RenewalCall, weight},
     runtime::responder::{DeferredReply, Responder},
 };
 

@@ -6,19 +6,10 @@ pub(crate) mod keys;
 pub(crate) mod options;
 pub(crate) mod queries;
 pub(crate) mod revoke;
-mod setters;
 pub(crate) mod settings;
 pub(crate) mod tuning;
 pub(crate) mod validated;
 
-pub(crate) use self::{
-    acquire::Takes,
-    options::{Options, Wait},
-    queries::UseRegister,
-    revoke::ValidRevoke,
-    tuning::{AskLoad, Load, Queue, Sample, Sampled},
-    validated::ValidRequest,
-};
 pub use self::{
     acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock},
     errors::{AcquireError, InspectError, StartError},
@@ -28,4 +19,11 @@ pub use self::{
     revoke::{Revoke, RevokeError, Revoked},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
     tuning::{SetTuning, Tuning},
+};
+pub(crate) use self::{
+    acquire::{Options, Takes, Wait},
+    queries::UseRegister,
+    revoke::ValidRevoke,
+    tuning::{AskLoad, Load, Queue, Sample, Sampled},
+    validated::ValidRequest,
 };

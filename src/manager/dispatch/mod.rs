@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use self::calls::{FarEnd, HandOffCall, ReleaseCall, RenewalCall};
 use crate::{
     listeners::statistics::Recorder,
-    manager::{Attempt, Happenings, Outage, record::weight},
+    manager::{Attempt, Happenings, Outage, weight},
     runtime::batcher::{Batcher, Flight, Number},
     store::Store,
 };

@@ -17,9 +17,8 @@ use crate::{
     lease::{Lease, LeaseSet, LeaseShared},
     listeners::statistics::{Class, RequestEnd, Stopwatch},
     manager::{
-        Calls, Cause, Happening, LockManager, Record, Role,
-        dispatch::ask::ask_for_all,
-        waiting::{attempts::NEVER_SENT, hand_off::is_alone},
+        Calls, Cause, Happening, LockManager, Record, Role, dispatch::ask::ask_for_all, is_alone,
+        waiting::attempts::NEVER_SENT,
     },
     request::{Acquire, AcquireAll, AcquireError, ValidRequest},
     runtime::{
@@ -230,7 +229,7 @@ impl LockManager {
         let holding = self.lease(record, &mut request, sent, grant, now);
         let (lease, bound) = (Arc::clone(&holding.lease), holding.bound_to.is_some());
         self.records.with(record, |it| it.role = Role::Holding(holding));
-        if is_alone(lease.terms.acquisition.mode, &hold)
+        if is_alone(&lease.terms.acquisition)
             && let Some(cohort) = self.find_cohort(record)
         {
             self.cohorts.granted(cohort, record, false);

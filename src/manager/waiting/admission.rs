@@ -6,7 +6,7 @@ use crate::{
     core::{Acquisition, Event, InvalidValue, Moment, Terms, Token},
     lease::Lease,
     listeners::statistics::{Class, RequestEnd},
-    manager::{LockManager, Record, Role, WaitingRequest, waiting::hand_off::is_alone},
+    manager::{LockManager, Record, Role, WaitingRequest, is_alone},
     request::{AcquireError, Request, ValidRequest},
     runtime::responder::{DeferredReply, Responder},
 };
@@ -72,7 +72,7 @@ impl LockManager {
             ttl,
             ticket_ttl: request.terms.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
             grant_window: self.settings.wait.grant_window,
-            alone: is_alone(request.terms.acquisition.mode, &hold),
+            alone: is_alone(&request.terms.acquisition),
         });
         let (resource, token) = (hold.resource.clone(), hold.token);
         let in_flight = self.shutdown.in_flight();

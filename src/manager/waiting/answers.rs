@@ -6,10 +6,7 @@ use crate::{
     core::{Answer, End, Event, Moment, Told},
     lease::{Lease, LeaseChange, LeaseShared, LeaseTerms, RecordKey},
     listeners::statistics::RequestEnd,
-    manager::{
-        Attempt, CohortKey, Holding, LockManager, Role, WaitingRequest, monitor::next_check,
-        waiting::hand_off::is_alone,
-    },
+    manager::{Attempt, CohortKey, Holding, LockManager, Role, WaitingRequest, is_alone, next_check},
     request::{AcquireError, ValidRequest},
     runtime::responder::Responder,
     store::{Durability, Grant, Refusal, StoreError},
@@ -27,7 +24,7 @@ impl LockManager {
         let sent = if planted!("validity counted from the reply to an acquisition") { now } else { sent };
         let event = Event::Answered { sent, answer: Answer::Granted };
         let Some((steps, followed)) = self.decide(record, event, now) else { return };
-        let alone = is_alone(acquisition.mode, &acquisition.hold);
+        let alone = is_alone(acquisition);
         let cohort = if alone { self.find_cohort(record) } else { None };
         if let Some(cohort) = cohort {
             let unknown = self.records.with(record, |it| it.decisions.has_unknown()) == Some(true);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     core::{Cohort, Event, Mode, Moment, ResourceName, TokenPrefix, Told},
     lease::{LeaseShared, RecordKey},
-    manager::{CohortKey, LockManager, Place, waiting::hand_off::is_alone},
+    manager::{CohortKey, LockManager, Place, is_alone},
     store::{Acquisition, Holder, HolderState},
 };
 
@@ -160,7 +160,7 @@ impl LockManager {
         if mode == Mode::Shared {
             demand.read(now);
         }
-        if is_alone(mode, lease.hold()) {
+        if is_alone(&lease.terms.acquisition) {
             demand.holder(lease.hold().token.prefix(), now);
             demand.granted(overtook, wanted, now);
         }
@@ -175,7 +175,7 @@ impl LockManager {
 
     /// Notes the release of a lease. One of an owner may be one of several, which end at other times.
     pub(crate) fn note_over(&mut self, lease: &LeaseShared, now: Moment) {
-        if is_alone(lease.terms.acquisition.mode, lease.hold())
+        if is_alone(&lease.terms.acquisition)
             && let Some(demand) = self.demands.known(&lease.hold().resource)
         {
             demand.held(lease.held_for_at(now), now);

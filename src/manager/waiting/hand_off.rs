@@ -3,25 +3,23 @@
 use tokio::sync::oneshot;
 
 use crate::{
-    core::{Cohort, Event, Lack, Mode, Moment, ResourceName},
+    core::{Cohort, Event, Lack, Moment, ResourceName},
     lease::RecordKey,
-    manager::{Attempt, CohortKey, LockManager},
+    manager::{Attempt, CohortKey, LockManager, is_alone},
     request::{AcquireError, ValidRequest},
-    store::{Acquisition, Hold, Holder, HolderState, Metadata, Refusal, StoreError},
+    store::{Holder, HolderState, Metadata, Refusal, StoreError},
 };
-
-/// Returns true if the release of this hold frees all of the resource, so that it can be handed off.
-pub(crate) fn is_alone(mode: Mode, hold: &Hold) -> bool {
-    mode == Mode::Exclusive && hold.owner.is_none()
-}
 
 impl LockManager {
     /// Returns true if a request is to wait in a cohort.
     pub(crate) fn joins_cohort(&self, request: &ValidRequest) -> bool {
-        let Acquisition { mode, hold, ticket, .. } = &*request.terms.acquisition;
+        let acquisition = &request.terms.acquisition;
         // A limited number of attempts ends the wait by itself. Another waiter cannot use them up for it.
         let counts = request.pauses.count_attempts();
-        self.settings.wait.local_handover_limit > 0 && is_alone(*mode, hold) && ticket.is_some() && !counts
+        self.settings.wait.local_handover_limit > 0
+            && is_alone(acquisition)
+            && acquisition.ticket.is_some()
+            && !counts
     }
 
     /// Adds a waiter to the cohort for its resource.
