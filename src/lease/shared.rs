@@ -221,10 +221,7 @@ impl LeaseShared {
 
     /// Returns the reason of the loss, by the clock. `None` if the lease is not lost.
     pub(crate) fn loss(&self) -> Option<LossReason> {
-        match self.status() {
-            LeaseStatus::Lost(reason) => Some(reason),
-            LeaseStatus::Held | LeaseStatus::AtRisk | LeaseStatus::Released => None,
-        }
+        if let LeaseStatus::Lost(reason) = self.status() { Some(reason) } else { None }
     }
 
     /// Returns the error of a renewal of a lease that is over.

@@ -196,7 +196,6 @@ impl LockManagerBuilder {
             demands: Demands::default(),
             sets: Sets::default(),
             seats: AllSeats::default(),
-            pending: 0,
             held: 0,
             messages: 0,
             inbox,

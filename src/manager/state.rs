@@ -45,8 +45,6 @@ pub struct LockManager {
     pub(crate) trace: Trace,
     pub(crate) sets: Sets,
     pub(crate) seats: AllSeats,
-    /// The number of requests that have no answer yet.
-    pub(crate) pending: usize,
     pub(crate) held: usize,
     /// The messages since the other tasks of the thread had a turn.
     pub(crate) messages: usize,

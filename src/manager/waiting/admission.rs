@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     core::{Acquisition, Event, InvalidValue, Moment, Terms, Token},
-    lease::Lease,
+    lease::{Lease, RecordKey},
     listeners::statistics::{Class, RequestEnd},
     manager::{LockManager, Record, Role, WaitingRequest, is_alone},
     request::{AcquireError, Request, ValidRequest},
@@ -46,7 +46,9 @@ impl LockManager {
     /// Returns the number of requests that have no answer yet, or an attempt or a release without one.
     pub(crate) fn unsettled(&self) -> usize {
         if planted!("what is over and unanswered does not count") {
-            return self.pending + self.sets.len();
+            let is_pending = |it: &mut Record| it.waiter().is_some() && it.decisions.has_caller();
+            let pending = |record: &RecordKey| self.records.with(*record, is_pending) == Some(true);
+            return self.records.waiting().into_iter().filter(pending).count() + self.sets.len();
         }
         self.records.len().saturating_sub(self.held) + self.sets.len()
     }
@@ -88,7 +90,6 @@ impl LockManager {
         };
         let record = self.records.insert(Record::new(hold, decisions, Role::Waiting(Box::new(waiter))));
         self.records.name(token, record);
-        self.pending += 1;
         if joins_cohort {
             self.join_cohort(record, &resource, now);
         } else {

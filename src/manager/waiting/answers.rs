@@ -64,7 +64,6 @@ impl LockManager {
             Some((lease, reply, attempts, waited, bound, place, by_default))
         });
         let Some((lease, reply, attempts, waited, bound, place, by_default)) = held.flatten() else { return };
-        self.pending -= 1;
         self.default_waits.granted += u64::from(by_default);
         self.note_held(&lease, now, bound);
         self.note_served(&lease, place, (overtook, now - waited), now);
@@ -114,7 +113,6 @@ impl LockManager {
         failure: Option<AcquireError>,
         now: Moment,
     ) -> Option<Refused> {
-        self.pending -= 1;
         let class = self.records.with(record, |it| it.waiter()?.request.terms.class).flatten();
         let (counted, error) = match (end, failure) {
             (End::Cancelled, _) => {

@@ -34,10 +34,7 @@ impl Front {
     }
 
     const fn own_age(self) -> Option<Duration> {
-        match self {
-            Self::Own(age) => Some(age),
-            Self::Other(_) | Self::Readers | Self::Somebody | Self::Unknown => None,
-        }
+        if let Self::Own(age) = self { Some(age) } else { None }
     }
 }
 
