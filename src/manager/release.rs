@@ -57,7 +57,7 @@ impl LockManager {
         if is_ours {
             self.end_lease(record, role, now);
         } else {
-            record = self.records.insert(Record::new(hold.clone(), Acquisition::held(None), role));
+            record = self.records.insert(Record::new(hold, Acquisition::held(None), role));
         }
         let cohort = self.find_cohort(record);
         self.on_at(record, Event::Release { opening: now + cooldown, end, hand_off }, now);

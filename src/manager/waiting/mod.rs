@@ -105,13 +105,11 @@ impl LockManager {
     }
 
     fn watch_caller(&self, record: RecordKey) {
-        let gone = self.records.with(record, |it| {
-            it.waiter().filter(|waiter| waiter.watch.is_none()).map(|waiter| waiter.reply.caller_gone())
+        self.records.with(record, |it| {
+            if let Some(waiter) = it.waiter().filter(|waiter| waiter.watch.is_none()) {
+                waiter.watch = Some(self.sources.watch(record, waiter.reply.caller_gone()));
+            }
         });
-        if let Some(gone) = gone.flatten() {
-            let watch = self.sources.watch(record, gone);
-            self.records.with(record, |it| it.waiter().map(|waiter| waiter.watch = Some(watch)));
-        }
     }
 
     /// Wakes a new waiter after `wait`, and as soon as its caller goes. The watch may be deferred, and wake a little later.
