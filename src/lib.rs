@@ -57,8 +57,8 @@
 //! # Layout
 //! `core` makes the decisions, from the time and the random numbers that it is given; `runtime` supplies both, and has tools
 //! around actix. [`store`] defines where locks live and what every store guarantees. `lease` is what a caller holds, `request`
-//! what a caller asks, and `manager` the actor between them and the store. `listeners` hear what happens. `guarded` is what
-//! only a holder can do, `leading` what an elected process does. `config` is `config.toml` as a value.
+//! what a caller asks, and `manager` the actor between them and the store. `listeners` count what happens. `fenced` is
+//! what only a holder can write, `leading` what an elected process does. `config` is `config.toml` as a value.
 //! `docs/architecture.md` has the whole picture.
 #![doc(test(attr(deny(warnings))))]
 #![forbid(unsafe_code)]
@@ -68,7 +68,7 @@ mod planted;
 
 mod config;
 mod core;
-mod guarded;
+pub mod fenced;
 mod leading;
 mod lease;
 mod listeners;
@@ -85,17 +85,16 @@ pub use self::{
         Backoff, Fence, InvalidValue, Jitter, LeaseStatus, LossReason, Mode, Owner, ResourceName, Token,
         TokenPrefix,
     },
-    guarded::{
-        fenced,
-        with_lock::{Done, WithLock, WithLockError},
-    },
     leading::{election, schedule},
     lease::{
         Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, Release, ReleaseError, ReleaseSetError,
         Released, Renew, RenewError, RevokeRequested,
     },
     listeners::statistics::{Distribution, Statistics, Summary},
-    manager::{LockManager, LockManagerBuilder},
+    manager::{
+        LockManager, LockManagerBuilder,
+        with_lock::{Done, WithLock, WithLockError},
+    },
     request::{
         Acquire, AcquireAll, AcquireError, Drained, Inspect, InspectError, IsHeld, LeaseSettings, Leases,
         LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready, Request, Revoke, RevokeError,

@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use crate::{
     core::{LeaseStatus, LossReason, Moment},
-    lease::shared::LeaseShared,
+    lease::LeaseShared,
 };
 
 impl LeaseShared {
@@ -21,7 +21,7 @@ impl LeaseShared {
     /// minimum hold, of which nothing counts while somebody wants the resource back. If the lease was lost and has a lock
     /// delay, it is the time until its end and its lock delay are over.
     pub(crate) fn cooldown(&self, now: Moment) -> Duration {
-        if self.min_hold.is_zero() && self.acquisition.lock_delay.is_zero() {
+        if self.terms.min_hold.is_zero() && self.terms.acquisition.lock_delay.is_zero() {
             return Duration::ZERO;
         }
         match self.status_at(now) {
@@ -30,11 +30,11 @@ impl LeaseShared {
             }
             // It may not be released yet, and whoever takes it opens the resource at once.
             LeaseStatus::Lost(LossReason::Forced) => Duration::ZERO,
-            LeaseStatus::Lost(_) if self.acquisition.lock_delay.is_zero() => Duration::ZERO,
+            LeaseStatus::Lost(_) if self.terms.acquisition.lock_delay.is_zero() => Duration::ZERO,
             LeaseStatus::Lost(_) => self.opens_at(now).remaining(now),
             // Whoever gives it back when asked leaves no more closed than whoever has it taken away.
             _ if self.is_wanted_back(now) => Duration::ZERO,
-            _ => self.min_hold.saturating_sub(self.granted_at.elapsed(now)),
+            _ => self.terms.min_hold.saturating_sub(self.granted_at.elapsed(now)),
         }
     }
 
@@ -44,7 +44,7 @@ impl LeaseShared {
             // The store has ended it, and keeps the resource closed for as long as it has to.
             LeaseStatus::Lost(LossReason::NotHeld | LossReason::Forced) => now,
             _ if !self.is_handed_out() => now,
-            _ => self.end_in_store() + self.acquisition.lock_delay,
+            _ => self.end_in_store() + self.terms.acquisition.lock_delay,
         }
     }
 }

@@ -4,7 +4,10 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use actix::Message;
 
-use crate::core::{Fence, LossReason, Moment, ResourceName, Token, TokenPrefix, rough};
+use crate::{
+    core::{Fence, LossReason, Moment, ResourceName, Token, TokenPrefix, rough},
+    store::Hold,
+};
 
 /// An event of a lease, sent to the `Recipient` that its request named with [`events`](crate::Request::events).
 #[derive(Clone, Debug, Message)]
@@ -19,6 +22,12 @@ pub struct LeaseEvent {
     pub fence: Option<Fence>,
     /// The change that happened.
     pub change: LeaseChange,
+}
+
+impl LeaseEvent {
+    pub(crate) fn of(hold: &Hold, fence: Option<Fence>, change: LeaseChange) -> Self {
+        Self { resource: hold.resource.clone(), token: hold.token.prefix(), fence, change }
+    }
 }
 
 /// A change of a lease.
@@ -67,13 +76,6 @@ pub struct RevokeRequested {
     /// The random id of the revocation.
     pub(super) revocation: Token,
     pub(super) end: Moment,
-}
-
-impl RevokeRequested {
-    /// Returns true if this is another request than the known one, and ends before it.
-    pub(super) fn is_sooner_than(&self, known: &Self) -> bool {
-        self.revocation != known.revocation && self.end < known.end
-    }
 }
 
 impl fmt::Display for RevokeRequested {

@@ -1,14 +1,21 @@
 //! The lease: the handle of a caller that holds a lock.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Mode, ResourceName, Token},
     lease::{
-        LeaseLostError, Release, ReleaseError, Released, Renew, RenewError, RevokeRequested,
-        messages::ManagerLink, run::run_until_lost, shared::LeaseShared,
+        LeaseLostError, LeaseShared, ManagerLink, Release, ReleaseError, Released, Renew, RenewError,
+        RevokeRequested,
     },
     store::{Durability, StoreError},
 };
@@ -49,7 +56,6 @@ impl Lease {
         self.state.joined.get_or_init(|| Arc::clone(set));
     }
 
-    /// Marks the lease as handed to its caller.
     pub(crate) fn hand_out(&self) {
         self.state.hand_out(true);
     }
@@ -84,7 +90,7 @@ impl Lease {
 
     /// Returns how much of the resource is held.
     pub fn mode(&self) -> Mode {
-        self.state.acquisition.mode
+        self.state.terms.acquisition.mode
     }
 
     /// Returns the fencing number, which is larger than that of every earlier grant of the resource. A re-entry has
@@ -104,14 +110,13 @@ impl Lease {
         self.durability
     }
 
-    /// Returns the TTL that it was granted for.
     pub(crate) fn ttl(&self) -> Duration {
-        self.state.acquisition.ttl
+        self.state.terms.acquisition.ttl
     }
 
     /// Returns true if the lease certainly holds at this moment. Only the clock is read. `false` means that it may not hold.
     pub fn is_valid(&self) -> bool {
-        self.state.is_valid()
+        self.state.is_valid_at(self.state.clock.now())
     }
 
     /// Returns the time for which the lease certainly holds if no renewal succeeds. Zero when it is over.
@@ -152,12 +157,7 @@ impl Lease {
     /// Cancel safe: every later call returns the loss too.
     pub fn lost(&self) -> impl Future<Output = LossReason> + use<> {
         let state = Arc::clone(&self.state);
-        async move {
-            match state.over().await {
-                LeaseStatus::Lost(reason) => reason,
-                LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
-            }
-        }
+        async move { state.over().await }
     }
 
     /// Waits until somebody wants the resource back ([`Revoke`](crate::Revoke)), and returns the reason and the time that is
@@ -202,6 +202,16 @@ impl Lease {
         async move { state.until_revoke_requested(Some(known)).await }
     }
 
+    pub(super) fn loss(&self) -> Option<LeaseLostError> {
+        let reason = self.state.loss()?;
+        Some(LeaseLostError { resource: self.resource().clone(), reason })
+    }
+
+    pub(super) fn until_lost(&self) -> impl Future<Output = LeaseLostError> + use<> {
+        let resource = self.resource().clone();
+        self.lost().map(|reason| LeaseLostError { resource, reason })
+    }
+
     /// Runs `work` while the lease holds. When the lease is lost, `work` is stopped: its future is dropped at the
     /// next await.
     ///
@@ -212,12 +222,7 @@ impl Lease {
     /// # Cancel safety
     /// The same as that of `work`. Cancelling does not release the lease.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLostError> {
-        let lost = |reason| LeaseLostError { resource: self.resource().clone(), reason };
-        let loss = || match self.status() {
-            LeaseStatus::Lost(reason) => Some(lost(reason)),
-            LeaseStatus::Held | LeaseStatus::AtRisk | LeaseStatus::Released => None,
-        };
-        run_until_lost(work, loss, self.lost().map(lost)).await
+        run_until_lost(work, || self.loss(), self.until_lost()).await
     }
 
     /// Reports progress of the worker: see [`Request::heartbeat`](crate::Request::heartbeat).
@@ -255,10 +260,7 @@ impl Lease {
     /// # Cancel safety
     /// Cancel safe: the lease is released in any case.
     pub async fn release(mut self) -> Result<Released, ReleaseError> {
-        let lost = match self.status() {
-            LeaseStatus::Lost(reason) => Some(reason),
-            LeaseStatus::Held | LeaseStatus::AtRisk | LeaseStatus::Released => None,
-        };
+        let lost = self.state.loss();
         let answer = self.manager.release.send(Release::of(&self.state)).await;
         // Only an answer proves that the message was handled. A message whose sender has gone never is, and a manager
         // that panics may not have done it. In both cases `Drop` sends another.
@@ -267,6 +269,25 @@ impl Lease {
             return Err(ReleaseError::Lost { reason });
         }
         answer.unwrap_or_else(|error| Err(ReleaseError::Store(StoreError::unanswered("release", error))))
+    }
+}
+
+/// Runs `work` until it is done or the lease is lost. `loss` says whether the lease is lost now, and `lost` waits for it.
+pub(super) async fn run_until_lost<T>(
+    work: impl Future<Output = T>,
+    loss: impl Fn() -> Option<LeaseLostError>,
+    lost: impl Future<Output = LeaseLostError>,
+) -> Result<T, LeaseLostError> {
+    let mut work = pin!(work);
+    // The clock is read at each poll: the timer of `lost` stops while the machine is suspended.
+    let while_held = poll_fn(|turn| match loss() {
+        Some(lost) => Poll::Ready(Err(lost)),
+        None => work.as_mut().poll(turn).map(Ok),
+    });
+    tokio::select! {
+        biased;
+        lost = lost => Err(lost),
+        done = while_held => done,
     }
 }
 

@@ -6,7 +6,7 @@ use actix::{Message, Recipient};
 
 use crate::{
     core::{InvalidValue, ResourceName, Token},
-    lease::{RecordKey, ReleaseError, RenewError, shared::LeaseShared},
+    lease::{LeaseShared, RecordKey, ReleaseError, RenewError},
 };
 
 /// Releases a lease by its token. [`Lease::release`](crate::Lease::release) sends it, and so does dropping a lease.

@@ -1,8 +1,8 @@
 //! A lease: what its holder has in hand, what keeps it alive, and what ends it.
 //!
 //! Read in this order: [`Lease`] (the handle), `shared` (the state that the handle, the renewer and the manager share),
-//! `cooldown` (the moment at which its resource opens afterwards), `renewals`, `renewer`, `run` (work that runs while a lease
-//! holds), [`LeaseSet`] (several leases with one handle).
+//! `cooldown` (the moment at which its resource opens afterwards), `renewals`, `renewer`, [`LeaseSet`] (several with one
+//! handle).
 
 use std::sync::Arc;
 
@@ -10,14 +10,13 @@ mod cooldown;
 mod errors;
 mod events;
 mod handle;
-pub(crate) mod messages;
+mod messages;
 mod renewals;
-pub(crate) mod renewer;
+mod renewer;
 mod revocation;
-mod run;
 pub(crate) mod set;
-pub(crate) mod shared;
-pub(crate) mod terms;
+mod shared;
+mod wanted_back;
 
 pub use self::{
     errors::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
@@ -25,6 +24,11 @@ pub use self::{
     handle::Lease,
     messages::{Release, Released, Renew},
     set::LeaseSet,
+};
+pub(crate) use self::{
+    messages::ManagerLink,
+    renewer::{RenewerHandle, Renewers},
+    shared::{LeaseShared, LeaseTerms},
 };
 
 /// A function that returns true while the actor that a lease is bound to lives.

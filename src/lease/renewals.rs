@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     core::{LeaseStatus, Moment, jitter, one_line},
-    lease::{LeaseChange, shared::LeaseShared},
+    lease::{LeaseChange, LeaseShared},
     store::StoreError,
 };
 
@@ -38,14 +38,14 @@ impl LeaseShared {
         drop(present);
         let due = self.renewal_after(before);
         let lag = due.filter(|due| *due <= now).map(|due| due.elapsed(now));
-        self.stats.renewed(self.class, near_miss, lag, left);
+        self.stats.renewed(self.terms.class, near_miss, lag, left);
         self.tell(LeaseChange::Renewed);
         true
     }
 
     /// Records a renewal that failed, or whose outcome is unknown.
     pub(crate) fn missed(&self, error: &StoreError) {
-        self.stats.missed(self.class);
+        self.stats.missed(self.terms.class);
         let news = {
             let mut present = self.present();
             present.answer_by = None;
@@ -62,16 +62,6 @@ impl LeaseShared {
         }
     }
 
-    /// Returns the number of renewals that were missed since the last confirmed one.
-    pub(crate) fn missed_in_a_row(&self) -> u32 {
-        self.present().missed_in_a_row
-    }
-
-    /// Returns the number of renewals that were confirmed.
-    pub(crate) fn renewals(&self) -> u32 {
-        self.present().renewals.made()
-    }
-
     /// Returns true if the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.
     pub(crate) fn may_renew(&self) -> bool {
         let now = self.clock.now();
@@ -81,12 +71,11 @@ impl LeaseShared {
     /// Returns true if it is to be renewed when another of its set is.
     pub(crate) fn may_come_along(&self) -> bool {
         let since = self.present().asked.elapsed(self.clock.now());
-        self.plan.interval.is_some_and(|interval| since >= interval / 2)
+        self.terms.plan.interval.is_some_and(|interval| since >= interval / 2)
             && !self.is_over()
             && self.may_renew()
     }
 
-    /// Records that the worker reports progress.
     pub(crate) fn heartbeat(&self) {
         let now = self.clock.now();
         self.present().renewals.heartbeat(now);
@@ -94,7 +83,7 @@ impl LeaseShared {
 
     /// Returns the moment of the next renewal after one that was sent at this moment, if it is renewed by itself.
     pub(crate) fn renewal_after(&self, sent: Moment) -> Option<Moment> {
-        let interval = self.plan.interval?;
+        let interval = self.terms.plan.interval?;
         // The same share for all renewals of a lease, and another one for each lease.
         let mut pause = jitter(interval, self.hold().token.spread());
         if self.set().first().is_some_and(|first| *first != self.hold().token) {
@@ -113,10 +102,5 @@ impl LeaseShared {
         };
         let due = self.renewal_after(confirmed)?;
         Some(due.max(answer_by.unwrap_or(due)).remaining(now))
-    }
-
-    /// Records that the renewer died. If it cannot be kept alive, that will be the reason of the loss.
-    pub(crate) fn renewer_died(&self) {
-        self.present().renewals.renewer_died();
     }
 }

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{Doubling, jitter},
-    lease::{Renew, messages::ManagerLink, shared::LeaseShared},
+    lease::{LeaseShared, ManagerLink, Renew},
     runtime::{
         env::{Draw, Random},
         reactor,
@@ -33,14 +33,12 @@ pub(crate) struct Renewers {
     pub(crate) pauses: Doubling,
 }
 
-/// The handle to the renewer of a lease, which ends with it.
 pub(crate) struct RenewerHandle {
     // A whole address would take 140 bytes.
     address: WeakAddr<Renewer>,
     _task: AbortOnDropHandle<()>,
 }
 
-/// A renewal of the lease was missed.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Missed;
@@ -68,17 +66,22 @@ impl RenewerHandle {
 impl Renewers {
     /// Starts the renewer of a lease, and restarts it when it dies. `None` if the lease is not renewed by itself.
     pub(crate) fn start(self: &Rc<Self>, lease: &Arc<LeaseShared>) -> Option<RenewerHandle> {
-        let interval = lease.plan.interval?;
+        let interval = lease.terms.plan.interval?;
         let (lease, all, timer) = (Arc::clone(lease), Rc::clone(self), SpawnHandle::default());
         let (state, ends_with) = (Arc::clone(&lease), Arc::clone(&lease));
         let renewer = Renewer { lease, all, interval, timer, jitter: 0.0 };
         let (all, mut deaths, mut renewals_at_death) = (Rc::clone(self), 0_u32, 0);
         let died = move |death: Death| {
-            if state.renewals() > renewals_at_death {
+            let made = {
+                let renewals = &mut state.present().renewals;
+                // If it cannot be kept alive, that will be the reason of the loss.
+                renewals.renewer_died();
+                renewals.made()
+            };
+            if made > renewals_at_death {
                 deaths = 0;
             }
-            renewals_at_death = state.renewals();
-            state.renewer_died();
+            renewals_at_death = made;
             state.stats.renewer_restarted();
             let most = (state.remaining() / 4).max(all.pauses.first());
             let pause = jitter(all.pauses.after(deaths).min(most), all.random.draw(Draw::Restart));
@@ -126,7 +129,7 @@ impl Renewer {
     }
 
     fn wait_after_misses(&mut self, ctx: &mut Context<Self>) {
-        let misses = self.lease.missed_in_a_row().saturating_sub(1);
+        let misses = self.lease.present().missed_in_a_row.saturating_sub(1);
         let pause = after_misses(misses, self.interval, self.lease.remaining());
         self.wait(jitter(pause, self.jitter), ctx);
     }

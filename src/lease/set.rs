@@ -8,8 +8,8 @@ use futures_util::{
 };
 
 use crate::{
-    core::{Fence, LeaseStatus, ResourceName},
-    lease::{Lease, LeaseLostError, ReleaseSetError, run::run_until_lost},
+    core::{Fence, ResourceName},
+    lease::{Lease, LeaseLostError, ReleaseSetError, handle::run_until_lost},
 };
 
 /// Several held locks with one handle: the answer to [`AcquireAll`](crate::AcquireAll).
@@ -33,12 +33,10 @@ impl LeaseSet {
         Self { leases }
     }
 
-    /// Marks the set as handed to its caller.
     pub(crate) fn hand_out(&self) {
         self.leases.iter().for_each(Lease::hand_out);
     }
 
-    /// Releases a set that was never handed to its caller.
     pub(crate) fn return_unused(self) {
         self.leases.into_iter().for_each(Lease::return_unused);
     }
@@ -90,7 +88,7 @@ impl LeaseSet {
     /// # Cancel safety
     /// The same as that of `work`. Cancelling does not release the set.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLostError> {
-        run_until_lost(work, || self.loss(), self.lost()).await
+        run_until_lost(work, || self.leases.iter().find_map(Lease::loss), self.lost()).await
     }
 
     /// Reports progress of the worker: see [`Request::heartbeat`](crate::Request::heartbeat).
@@ -114,22 +112,11 @@ impl LeaseSet {
         let failed: Vec<_> = join_all(releases).await.into_iter().flatten().collect();
         if failed.is_empty() { Ok(()) } else { Err(ReleaseSetError { failed }) }
     }
-
-    fn loss(&self) -> Option<LeaseLostError> {
-        self.leases.iter().find_map(|lease| match lease.status() {
-            LeaseStatus::Lost(reason) => Some(LeaseLostError { resource: lease.resource().clone(), reason }),
-            LeaseStatus::Held | LeaseStatus::AtRisk | LeaseStatus::Released => None,
-        })
-    }
 }
 
 /// Waits until one of these leases is lost. There must be at least one.
 pub(crate) fn first_lost(leases: &[Lease]) -> impl Future<Output = LeaseLostError> + use<> {
-    let each = leases.iter().map(|lease| {
-        let resource = lease.resource().clone();
-        lease.lost().map(|reason| LeaseLostError { resource, reason }).boxed()
-    });
-    select_all(each).map(|(lost, ..)| lost)
+    select_all(leases.iter().map(|lease| lease.until_lost().boxed())).map(|(lost, ..)| lost)
 }
 
 impl fmt::Debug for LeaseSet {

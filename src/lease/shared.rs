@@ -7,40 +7,49 @@ use std::{
 };
 
 use actix::Recipient;
-use tokio::sync::{Notify, futures::Notified};
+use tokio::sync::Notify;
 
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity},
-    lease::{LeaseChange, LeaseEvent, RecordKey, revocation::Requests, terms::LeaseTerms},
+    lease::{LeaseChange, LeaseEvent, RecordKey, RenewError, revocation::KnownRevocations},
     listeners::{
-        spans::{LeaseSpan, Subject},
+        spans::{AcquireSpan, LeaseSpan, Subject},
         statistics::{Class, Recorder, Unconfirmed},
     },
     runtime::env::Clock,
-    store::{Acquisition, Hold},
+    store::{Acquisition, Grant, Hold},
 };
+
+/// The part of a request that its lease has, too.
+#[derive(Clone)]
+pub(crate) struct LeaseTerms {
+    pub(crate) acquisition: Arc<Acquisition>,
+    pub(crate) plan: RenewalPlan,
+    pub(crate) min_hold: Duration,
+    /// True if the lease is part of a set, which is handed out as a whole or not at all.
+    pub(crate) for_a_set: bool,
+    pub(crate) events: Option<Recipient<LeaseEvent>>,
+    /// The class under which it is counted.
+    pub(crate) class: Option<Class>,
+}
 
 /// Everything about a lease that must survive the death of its renewer, and of its manager.
 pub(crate) struct LeaseShared {
     /// The record of the lease in the table of its manager.
     pub(crate) record: RecordKey,
-    pub(crate) acquisition: Arc<Acquisition>,
+    pub(crate) terms: LeaseTerms,
     pub(crate) fence: Option<Fence>,
     pub(crate) holds: u64,
-    pub(crate) plan: RenewalPlan,
-    pub(crate) min_hold: Duration,
     /// True if the lease is, or was, in the hands of the caller, who may have done something under it.
     pub(crate) handed_out: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stats: Arc<Recorder>,
-    /// The class under which it is counted.
-    pub(crate) class: Option<Class>,
-    events: Option<Recipient<LeaseEvent>>,
     pub(super) granted_at: Moment,
     /// All leases that are renewed together with it, if it is one of several. A lease joins one set, once.
     pub(crate) joined: OnceLock<Arc<[Token]>>,
     now: Mutex<Present>,
-    changed: Notify,
+    /// Notified when something has changed that somebody may wait for, or when the clock may have jumped while timers stood still.
+    pub(crate) changed: Notify,
 }
 
 /// The part of a lease that changes.
@@ -56,38 +65,35 @@ pub(super) struct Present {
     /// The number of renewals that were missed since the last confirmed one.
     pub(super) missed_in_a_row: u32,
     /// The requests to give the lease back, if there are any.
-    pub(super) revoke_requested: Option<Box<Requests>>,
+    pub(super) revoke_requested: Option<Box<KnownRevocations>>,
     /// The span of the lease, until it is over.
     span: LeaseSpan,
 }
 
 impl LeaseShared {
-    /// Creates the state of a lease that is granted at `now`.
+    /// Creates the state of a lease that was requested at `sent` and is granted at `now`.
     pub(crate) fn granted(
-        terms: LeaseTerms<'_>,
-        now: Moment,
+        record: RecordKey,
+        terms: LeaseTerms,
+        span: &AcquireSpan,
+        (sent, now): (Moment, Moment),
+        grant: Grant,
         clock: &Arc<dyn Clock>,
         stats: &Arc<Recorder>,
     ) -> Self {
-        let LeaseTerms { record, acquisition, plan, min_hold, handed_out, events, class, span, sent, grant } =
-            terms;
-        let Hold { resource, token, .. } = &acquisition.hold;
-        let subject = Subject { resource, token: token.prefix(), mode: acquisition.mode };
-        let span = LeaseSpan::new(span, subject, grant.fence);
-        let validity = Validity::granted(sent, acquisition.ttl);
-        let renewals = Renewals::new(plan, now);
+        let Acquisition { hold: Hold { resource, token, .. }, mode, ttl, .. } = &*terms.acquisition;
+        let span =
+            LeaseSpan::new(span, Subject { resource, token: token.prefix(), mode: *mode }, grant.fence);
+        let validity = Validity::granted(sent, *ttl);
+        let renewals = Renewals::new(terms.plan, now);
         Self {
             record,
-            acquisition,
             fence: grant.fence,
             holds: grant.holds,
-            plan,
-            min_hold,
-            handed_out: AtomicBool::new(handed_out),
+            handed_out: AtomicBool::new(!terms.for_a_set),
+            terms,
             clock: Arc::clone(clock),
             stats: Arc::clone(stats),
-            class,
-            events,
             granted_at: now,
             joined: OnceLock::new(),
             now: Mutex::new(Present {
@@ -105,7 +111,7 @@ impl LeaseShared {
     }
 
     pub(crate) fn hold(&self) -> &Hold {
-        &self.acquisition.hold
+        &self.terms.acquisition.hold
     }
 
     pub(super) fn present(&self) -> MutexGuard<'_, Present> {
@@ -113,12 +119,10 @@ impl LeaseShared {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the status of the lease, by the clock.
     pub(crate) fn status(&self) -> LeaseStatus {
         self.status_at(self.clock.now())
     }
 
-    /// Returns the same for this moment.
     pub(crate) fn status_at(&self, now: Moment) -> LeaseStatus {
         let present = self.present();
         match present.validity.status() {
@@ -129,8 +133,8 @@ impl LeaseShared {
         }
     }
 
-    pub(crate) fn is_valid(&self) -> bool {
-        matches!(self.status(), LeaseStatus::Held | LeaseStatus::AtRisk)
+    pub(crate) fn is_valid_at(&self, now: Moment) -> bool {
+        matches!(self.status_at(now), LeaseStatus::Held | LeaseStatus::AtRisk)
     }
 
     /// Returns the time for which the lease certainly holds if nobody renews it.
@@ -138,7 +142,6 @@ impl LeaseShared {
         self.remaining_at(self.clock.now())
     }
 
-    /// Returns the same for this moment.
     pub(crate) fn remaining_at(&self, now: Moment) -> Duration {
         let present = self.present();
         let validity = present.validity.remaining(now);
@@ -151,12 +154,13 @@ impl LeaseShared {
     }
 
     /// Completes when the lease is over, be it by an answer or by the clock of this process alone.
-    pub(crate) async fn over(&self) -> LeaseStatus {
+    pub(crate) async fn over(&self) -> LossReason {
         loop {
             let changed = self.changed.notified();
             match self.status() {
                 LeaseStatus::Held | LeaseStatus::AtRisk => {}
-                over => return over,
+                LeaseStatus::Lost(reason) => return reason,
+                LeaseStatus::Released => return LossReason::Released,
             }
             tokio::select! {
                 biased;
@@ -166,21 +170,14 @@ impl LeaseShared {
         }
     }
 
-    /// Returns the time since the lease was granted.
-    pub(crate) fn held_for(&self) -> Duration {
-        self.held_for_at(self.clock.now())
-    }
-
-    /// Returns the same for this moment.
     pub(crate) fn held_for_at(&self, now: Moment) -> Duration {
         self.granted_at.elapsed(now)
     }
 
-    /// Returns the moment at which the store, too, has ended the lease if nobody renews it. It allows for a renewal
-    /// that was executed but never confirmed.
+    /// Returns the end of the lease in the store. It allows for a renewal that was executed but never confirmed.
     pub(crate) fn end_in_store(&self) -> Moment {
         let present = self.present();
-        present.asked + self.acquisition.ttl
+        present.asked + self.terms.acquisition.ttl
     }
 
     /// Returns the tokens of its set in their order, its own included. Empty if it is not part of a set.
@@ -191,10 +188,10 @@ impl LeaseShared {
     /// Ends the lease for this reason. Returns true if it was not over before.
     pub(crate) fn lose(&self, reason: LossReason) -> bool {
         // Nothing may panic between the change and the counting of it.
-        let held_for = self.held_for();
+        let held_for = self.held_for_at(self.clock.now());
         let news = self.present().validity.lose(reason);
         if news {
-            self.stats.lost(self.class, reason, held_for);
+            self.stats.lost(self.terms.class, reason, held_for);
             self.end_span(reason.as_str());
             tracing::warn!(
                 resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,
@@ -207,13 +204,8 @@ impl LeaseShared {
     }
 
     /// Returns true if the time of the lease has run out by the clock. Then it is lost.
-    pub(crate) fn expired(&self) -> bool {
-        self.expired_at(self.clock.now())
-    }
-
-    /// Returns the same for this moment.
     pub(crate) fn expired_at(&self, now: Moment) -> bool {
-        let over = !matches!(self.status_at(now), LeaseStatus::Held | LeaseStatus::AtRisk);
+        let over = !self.is_valid_at(now);
         if over {
             self.expire();
         }
@@ -227,29 +219,29 @@ impl LeaseShared {
         self.lose(reason);
     }
 
-    /// Returns the reason why a lease that cannot be renewed is over.
-    pub(crate) fn loss(&self) -> LossReason {
-        match self.status() {
-            LeaseStatus::Lost(reason) => reason,
-            LeaseStatus::Released | LeaseStatus::Held | LeaseStatus::AtRisk => LossReason::Released,
-        }
+    /// Returns the reason of the loss, by the clock. `None` if the lease is not lost.
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        if let LeaseStatus::Lost(reason) = self.status() { Some(reason) } else { None }
     }
 
-    /// Ends the lease because its holder releases it now. Returns the status before that, and the release to be confirmed
-    /// if the lease was not over.
+    /// Returns the error of a renewal of a lease that is over.
+    pub(crate) fn not_renewed(&self) -> RenewError {
+        RenewError::Lost { reason: self.loss().unwrap_or(LossReason::Released) }
+    }
+
+    /// Ends the lease for its holder. Returns the status before, and the release to be confirmed if it was not over.
     pub(crate) fn release(&self, now: Moment) -> (LeaseStatus, Option<Unconfirmed>) {
-        let valid = matches!(self.status_at(now), LeaseStatus::Held | LeaseStatus::AtRisk);
-        if !valid && !self.is_over() {
+        if !self.is_valid_at(now) && !self.is_over() {
             self.expire();
         }
         // Nothing may panic between the change and the counting of it.
-        let held_for = self.granted_at.elapsed(now);
+        let held_for = self.held_for_at(now);
         let mut present = self.present();
         let before = present.validity.status();
         let news = present.validity.release();
         drop(present);
         let unconfirmed = news.then(|| {
-            let unconfirmed = Recorder::released(&self.stats, self.class, held_for);
+            let unconfirmed = Recorder::released(&self.stats, self.terms.class, held_for);
             self.end_span("released");
             self.tell(LeaseChange::Released);
             self.changed.notify_waiters();
@@ -274,34 +266,10 @@ impl LeaseShared {
         self.tell(LeaseChange::Lost(LossReason::NotHeld));
     }
 
-    /// Tells the listener that the lease was granted.
-    pub(crate) fn tell_granted(&self) {
-        self.tell(LeaseChange::Granted);
-    }
-
-    /// Tells the listener that the manager shuts down.
-    pub(crate) fn tell_shutting_down(&self) {
-        self.tell(LeaseChange::ShuttingDown);
-    }
-
-    /// Completes when something that somebody may wait for has changed, from the call on.
-    pub(super) fn changed(&self) -> Notified<'_> {
-        self.changed.notified()
-    }
-
-    /// Makes everybody who waits for the end read the clock again, which may have jumped while timers stood still.
-    pub(crate) fn recheck(&self) {
-        self.changed.notify_waiters();
-    }
-
-    pub(super) fn tell(&self, change: LeaseChange) {
-        let Some(listener) = &self.events else { return };
-        listener.do_send(LeaseEvent {
-            resource: self.hold().resource.clone(),
-            token: self.hold().token.prefix(),
-            fence: self.fence,
-            change,
-        });
+    pub(crate) fn tell(&self, change: LeaseChange) {
+        if let Some(listener) = &self.terms.events {
+            listener.do_send(LeaseEvent::of(self.hold(), self.fence, change));
+        }
     }
 }
 
@@ -316,7 +284,7 @@ impl fmt::Debug for LeaseShared {
         f.debug_struct("Lease")
             .field("resource", &self.hold().resource)
             .field("token", &self.hold().token.prefix())
-            .field("mode", &self.acquisition.mode)
+            .field("mode", &self.terms.acquisition.mode)
             .field("fence", &self.fence)
             .field("status", &self.status())
             .finish_non_exhaustive()

@@ -1,7 +1,6 @@
 //! The builder of a lock manager, which runs supervised in an arbiter of its own.
 
 use std::{
-    cell::Cell,
     fmt,
     rc::Rc,
     sync::{Arc, Weak},
@@ -14,22 +13,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{Doubling, Pauses},
-    lease::{messages::ManagerLink, renewer::Renewers},
+    lease::{ManagerLink, Renewers},
     listeners::statistics::Recorder,
     manager::{
-        LockManager,
-        dispatch::Dispatch,
-        happening::Happenings,
-        monitor::LeaseMonitor,
-        outage::Outage,
-        ready::Readiness,
-        records::Records,
-        seats::AllSeats,
-        sets::Sets,
-        shutdown::Draining,
-        stream::Sources,
-        tuning::DefaultWaits,
-        waiting::{cohorts::Cohorts, demands::Demands},
+        AllSeats, Cohorts, DefaultWaits, Demands, Dispatch, Draining, Happenings, LeaseMonitor, LockManager,
+        Outage, Readiness, Records, Sets, Sources, Trace,
     },
     request::{Settings, StartError},
     runtime::{
@@ -40,8 +28,7 @@ use crate::{
     store::{Inbox, Metadata, Store},
 };
 
-/// The capacity of the mailbox: `send` waits while this many messages are queued. `do_send` and fresh
-/// addresses are not bound by it.
+/// The capacity of the mailbox, at which `send` waits. It does not bound `do_send` and fresh addresses.
 const MAILBOX: usize = 1024;
 
 /// The time that a manager has to live for its next death not to count as one in a row.
@@ -165,7 +152,8 @@ impl LockManagerBuilder {
         let stats = Arc::new(Recorder::new());
         let mut pauses =
             Doubling::new(settings.supervision.restart_pause, settings.supervision.max_restart_pause);
-        let done = Rc::new(Cell::new(false));
+        let shutdown = Draining::default();
+        let done = Rc::clone(&shutdown.done);
         let (counted, random_of_restarts, clock_of_deaths) =
             (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));
         let inbox = Inbox(random.token());
@@ -175,7 +163,7 @@ impl LockManagerBuilder {
             release: Addr::clone(&address).recipient(),
             renew: Addr::clone(&address).recipient(),
         });
-        let outage = Rc::new(Outage::new(Arc::clone(&stats)));
+        let outage = Rc::new(Outage::default());
         let sources =
             Sources::new(Dispatch::new(&store, &outage, &stats, happenings.clone()), happenings.clone());
         let monitor = LeaseMonitor {
@@ -183,7 +171,7 @@ impl LockManagerBuilder {
             happenings: happenings.clone(),
             sources: sources.clone(),
         };
-        let renewers = Rc::new(Renewers { manager: Arc::clone(&link), random: Arc::clone(&random), pauses });
+        let renewers = Rc::new(Renewers { manager: link, random: Arc::clone(&random), pauses });
         let driven = sources.clone();
         tracing::info!(
             store = store.describe(),
@@ -196,7 +184,7 @@ impl LockManagerBuilder {
             clock,
             random,
             max_waiters_here: settings.limits.max_waiters,
-            trace: crate::manager::trace::Trace::new(settings.wait.timeout),
+            trace: Trace::new(&settings),
             settings,
             own_pauses,
             default_waits: DefaultWaits::default(),
@@ -208,7 +196,6 @@ impl LockManagerBuilder {
             demands: Demands::default(),
             sets: Sets::default(),
             seats: AllSeats::default(),
-            pending: 0,
             held: 0,
             messages: 0,
             inbox,
@@ -221,9 +208,8 @@ impl LockManagerBuilder {
             sources,
             in_hand: None,
             address,
-            link,
             renewers,
-            shutdown: Draining::new(Rc::clone(&done)),
+            shutdown,
             revocations: Rc::default(),
         };
         let mut last_death = clock_of_deaths.now();

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::{
     core::{Moment, ResourceName},
     lease::{RecordKey, Release},
-    manager::sets::TriedAll,
+    manager::TriedAll,
     store::{Acquired, Acquisition, Notification, Released, StoreError},
 };
 
@@ -27,8 +27,12 @@ pub(crate) struct Attempt {
 pub(crate) enum Happening {
     /// The store answered an attempt.
     Attempted(Attempt, Result<Acquired, StoreError>),
+    /// The manager panicked over the answer to an attempt.
+    AttemptLost(Attempt),
     /// The store answered a release.
     Released(RecordKey, Result<Released, StoreError>),
+    /// The manager panicked over the answer to a release.
+    ReleaseLost(RecordKey),
     /// The store answered the first try of a set.
     TriedAll(TriedAll),
     /// The timer of a record has fired.
@@ -53,102 +57,67 @@ pub(crate) enum Happening {
     Opened(ResourceName, oneshot::Sender<()>),
 }
 
-/// The part of a happening that must not be lost if the manager panics over it.
-pub(crate) enum InHand {
-    Attempt(Attempt),
-    Release(RecordKey),
-    Set(TriedAll),
-    Due(RecordKey),
-    Renewal(RecordKey),
-    Lost(RecordKey),
-    Message(Release),
-    /// With the number of times that the manager panicked over it.
-    Notified(Notification, u32),
-}
-
 /// The maximum number of times that the handling of one release, or of one notice to holders, may panic.
 const PANICS_AT_MOST: u32 = 8;
 
 impl Happening {
-    /// Returns what is to be kept while this is being handled.
-    pub(crate) fn in_hand(&self) -> Option<InHand> {
+    /// Returns what happens if the manager panics while it handles this. An answer is lost.
+    pub(crate) fn after_panic(&self) -> Option<Self> {
         match self {
-            Self::Attempted(attempt, _) => Some(InHand::Attempt(attempt.clone())),
-            Self::Released(record, _) => Some(InHand::Release(*record)),
-            Self::TriedAll(tried) => Some(InHand::Set(tried.lost())),
-            Self::Due(record) => Some(InHand::Due(*record)),
-            Self::RenewalDue(record) | Self::RenewalMissed(record) => Some(InHand::Renewal(*record)),
-            Self::Lost(record) => Some(InHand::Lost(*record)),
-            Self::Release(release) => Some(InHand::Message(release.clone())),
+            Self::Attempted(attempt, _) | Self::AttemptLost(attempt) => {
+                Some(Self::AttemptLost(attempt.clone()))
+            }
+            Self::Released(record, _) | Self::ReleaseLost(record) => Some(Self::ReleaseLost(*record)),
+            Self::TriedAll(tried) => Some(Self::TriedAll(tried.lost())),
+            Self::Due(record) => Some(Self::Due(*record)),
+            Self::RenewalDue(record) | Self::RenewalMissed(record) => Some(Self::RenewalMissed(*record)),
+            Self::Lost(record) => Some(Self::Lost(*record)),
+            Self::Release(release) => Self::release_again(release),
             // Others are repeated by the store, or by what they lead to.
             Self::Notified(notice @ Notification::ToHolders(..), panics) => {
-                Some(InHand::Notified(notice.clone(), *panics))
+                (*panics < PANICS_AT_MOST).then(|| Self::Notified(notice.clone(), panics + 1))
             }
             _ => None,
         }
     }
 
-    /// Returns what happens in place of something over which the manager panicked. An answer is lost.
-    pub(crate) fn after_panic(in_hand: InHand) -> Option<Self> {
-        match in_hand {
-            InHand::Attempt(attempt) => {
-                let lost = StoreError::reply_lost("acquire: the lock manager panicked");
-                Some(Self::Attempted(attempt, Err(lost)))
-            }
-            InHand::Release(record) => {
-                let lost = StoreError::reply_lost("release: the lock manager panicked");
-                Some(Self::Released(record, Err(lost)))
-            }
-            InHand::Set(tried) => Some(Self::TriedAll(tried)),
-            InHand::Due(record) => Some(Self::Due(record)),
-            InHand::Renewal(record) => Some(Self::RenewalMissed(record)),
-            InHand::Lost(record) => Some(Self::Lost(record)),
-            InHand::Message(release) if release.panics < PANICS_AT_MOST => {
-                Some(Self::Release(Release { panics: release.panics + 1, ..release }))
-            }
-            InHand::Notified(notice, panics) if panics < PANICS_AT_MOST => {
-                Some(Self::Notified(notice, panics + 1))
-            }
-            InHand::Message(_) | InHand::Notified(..) => None,
-        }
+    /// Returns the same release, to be handled again after a panic, unless that has happened too often.
+    pub(crate) fn release_again(release: &Release) -> Option<Self> {
+        let panics = release.panics + 1;
+        (panics <= PANICS_AT_MOST).then(|| Self::Release(Release { panics, ..release.clone() }))
     }
 }
 
 /// The queue of what has happened and was not handled yet. A clone is another handle to it.
 #[derive(Clone, Default)]
-pub(crate) struct Happenings(Rc<RefCell<Queue>>);
+pub(crate) struct Happenings(Rc<RefCell<Unhandled>>);
 
 #[derive(Default)]
-struct Queue {
+struct Unhandled {
     happened: VecDeque<Happening>,
     /// The manager, while it waits for something to happen.
     manager: Option<Waker>,
 }
 
-impl Queue {
-    fn wake(&mut self) {
-        if let Some(manager) = self.manager.take() {
-            manager.wake();
-        }
-    }
-}
-
 impl Happenings {
     /// Adds what has happened, and wakes the manager.
     pub(crate) fn push(&self, happening: Happening) {
-        let mut queue = self.0.borrow_mut();
-        queue.happened.push_back(happening);
-        queue.wake();
+        self.add(|happened| happened.push_back(happening));
     }
 
     /// Puts what must not wait for the rest before everything else, and wakes the manager.
     pub(crate) fn push_front(&self, happening: Happening) {
-        let mut queue = self.0.borrow_mut();
-        queue.happened.push_front(happening);
-        queue.wake();
+        self.add(|happened| happened.push_front(happening));
     }
 
-    /// Returns what has happened first.
+    fn add(&self, add: impl FnOnce(&mut VecDeque<Happening>)) {
+        let mut queue = self.0.borrow_mut();
+        add(&mut queue.happened);
+        if let Some(manager) = queue.manager.take() {
+            manager.wake();
+        }
+    }
+
     pub(crate) fn pop(&self) -> Option<Happening> {
         self.0.borrow_mut().happened.pop_front()
     }

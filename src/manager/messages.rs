@@ -1,25 +1,29 @@
-//! The messages that a manager handles, each with the method that answers it.
+//! The messages that a manager handles, each with the method that answers it; after so many of them all else comes first.
 
-use actix::{Handler, MessageResult, ResponseActFuture, ResponseFuture};
+use std::{future::poll_fn, task::Poll};
+
+use actix::{
+    ActorFutureExt, AsyncContext, Context, Handler, MessageResult, ResponseActFuture, ResponseFuture,
+    StreamHandler, WrapFuture,
+};
+use futures_util::StreamExt;
 
 #[cfg(feature = "actix-web")]
 use crate::request::queries::IsLocal;
 use crate::{
     core::InvalidValue,
     lease::{Lease, LeaseSet, Release, ReleaseError, Released},
-    manager::{
-        LockManager,
-        trace::{BeginTrace, EndTrace},
-    },
+    manager::{BeginTrace, EndTrace, LockManager},
     request::{
-        AcquireAll, AcquireError, Drained, Inspect, InspectError, IsHeld, Leases, List, Ready, Request,
-        Revoke, RevokeError, Revoked, SetTuning, Shutdown, Stats, Tuning,
-        queries::UseRegister,
-        tuning::{AskLoad, Load, Sample},
+        AcquireAll, AcquireError, AskLoad, Drained, Inspect, InspectError, IsHeld, Leases, List, Load, Ready,
+        Request, Revoke, RevokeError, Revoked, Sample, SetTuning, Shutdown, Stats, Tuning, UseRegister,
     },
     runtime::responder::DeferredReply,
     store::{Inspection, Listing, Register, StoreError},
 };
+
+/// The number of messages after which the other tasks of the thread have a turn: as many as a batch has operations.
+const AT_ONCE: usize = 256;
 
 /// Handles each message by the method behind it, and counts it.
 macro_rules! handle {
@@ -56,4 +60,46 @@ handle! {
     Shutdown => shut_down -> ResponseActFuture<Self, Drained>;
     #[cfg(feature = "actix-web")]
     IsLocal => is_local -> bool;
+}
+
+impl LockManager {
+    /// Counts a message, and lets the connections, the timers and what has happened come first after [`AT_ONCE`] of them.
+    ///
+    /// actix handles messages as long as there are any. Callers who are refused at once, and ask again at once, would keep
+    /// the thread from all else: no answer of the store is read, and leases are lost.
+    pub(super) fn count_message(&mut self, ctx: &mut Context<Self>) {
+        self.messages = (self.messages + 1) % AT_ONCE;
+        if self.messages > 0 || planted!("a flood of messages has the thread alone") {
+            return;
+        }
+        // A task of its own: a message would wake the actor, and end the pause, before the connections are polled.
+        let pause = actix::spawn(tokio::task::yield_now());
+        let mut sources = self.sources.clone();
+        let others_come_first = async move {
+            // The task neither panics nor is cancelled while the thread runs.
+            let _ended = pause.await;
+            poll_fn(|cx| Poll::Ready(sources.poll_next_unpin(cx))).await
+        };
+        // After the pause actix goes on with the messages, and not with the streams of the actor.
+        ctx.wait(others_come_first.into_actor(self).map(|polled, this, ctx| {
+            if let Poll::Ready(Some(happened)) = polled {
+                StreamHandler::handle(this, happened, ctx);
+            }
+        }));
+    }
+}
+
+/// Looks at the state of a manager.
+#[cfg(test)]
+#[derive(actix::Message)]
+#[rtype(result = "u64")]
+pub(crate) struct LookAt(pub(crate) fn(&LockManager) -> u64);
+
+#[cfg(test)]
+impl Handler<LookAt> for LockManager {
+    type Result = u64;
+
+    fn handle(&mut self, LookAt(look): LookAt, _: &mut Self::Context) -> u64 {
+        look(self)
+    }
 }

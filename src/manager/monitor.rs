@@ -7,18 +7,13 @@ use std::{
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    task::Context,
     time::Duration,
 };
 
 use crate::{
     core::Moment,
-    lease::{Release, shared::LeaseShared},
-    manager::{
-        happening::{Happening, Happenings},
-        records::Records,
-        stream::Sources,
-    },
+    lease::{LeaseShared, Release},
+    manager::{Happening, Happenings, Records, Sources},
     runtime::supervisor::message_of,
 };
 
@@ -39,7 +34,13 @@ impl LeaseMonitor {
     pub(crate) async fn run(self) {
         loop {
             let record = poll_fn(|cx| {
-                self.drive_if_down(cx);
+                // While the manager is down what is in flight is driven here, so that renewals count in time.
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.sources.poll_if_down(cx))) {
+                    tracing::error!(
+                        panic = message_of(panic.as_ref()),
+                        "could not drive the calls to the store"
+                    );
+                }
                 self.records.poll_due(cx)
             })
             .await;
@@ -47,24 +48,15 @@ impl LeaseMonitor {
                 self.happenings.push(Happening::Due(record));
                 continue;
             };
-            // Code of the application (its clock, its actor's address) may panic. The end of the lease is reported
-            // all the same.
+            // The clock of the application may panic, or its actor's address. The end of the lease is told all the same.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.check(&lease))) {
                 let token = lease.hold().token.prefix();
                 tracing::error!(%token, panic = message_of(panic.as_ref()), "could not check a lease");
-                self.records.set_timer(record, AFTER_A_PANIC);
+                self.records.set_timer(record, Some(AFTER_A_PANIC));
             }
         }
     }
 
-    /// Drives what is in flight while the manager is down, so that renewals count in time.
-    fn drive_if_down(&self, cx: &mut Context<'_>) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.sources.poll_if_down(cx))) {
-            tracing::error!(panic = message_of(panic.as_ref()), "could not drive the calls to the store");
-        }
-    }
-
-    /// Looks after a lease.
     fn check(&self, lease: &Arc<LeaseShared>) {
         let now = lease.clock.now();
         if lease.expired_at(now) {
@@ -79,13 +71,14 @@ impl LeaseMonitor {
             tracing::debug!(%resource, %token, "the actor that the lease is bound to died; releasing it");
             self.happenings.push(Happening::Release(Release::of(lease)));
             // In case that its handling panics too often.
-            return self.records.set_timer(lease.record, CHECK_OWNER_EVERY);
+            return self.records.set_timer(lease.record, Some(CHECK_OWNER_EVERY));
         }
         if !has_renewer && lease.renewal_due(now).is_some_and(|due| due.is_zero()) {
             self.happenings.push_front(Happening::RenewalDue(lease.record));
             has_renewer = true;
         }
-        self.records.set_timer(lease.record, next_check(lease, now, bound_to.is_some(), has_renewer));
+        let next = next_check(lease, now, bound_to.is_some(), has_renewer);
+        self.records.set_timer(lease.record, Some(next));
     }
 }
 

@@ -6,14 +6,15 @@
 
 use std::{
     cell::{Cell, RefCell},
-    sync::Arc,
     time::Duration,
 };
 
 use tokio::time::Instant;
 
-use super::COMPARE_CLOCKS_EVERY as CHECKED_EVERY;
 use crate::{core::one_line, listeners::statistics::Recorder, store::StoreError};
+
+/// The interval between checks, and between comparisons of the manager's clock with the runtime's.
+pub(super) const CHECKED_EVERY: Duration = Duration::from_secs(1);
 
 /// The interval between two lines about an outage that lasts.
 const EVERY: Duration = Duration::from_secs(60);
@@ -24,7 +25,8 @@ const CALM: Duration = Duration::from_secs(1);
 /// The time by which a check is late before the process is said to have stood still.
 pub(super) const LATE: Duration = Duration::from_millis(500);
 
-/// The state of the store, according to the answers to all operations and to the subscription of the inbox.
+/// The state of the store according to the answers to all operations and to the subscription of the inbox.
+#[derive(Default)]
 pub(crate) struct Outage {
     running: RefCell<Option<Running>>,
     /// True if the store has served since the last failure, and since the last [`check`](Self::check). An answer does not
@@ -36,7 +38,6 @@ pub(crate) struct Outage {
     checked_at: Cell<Option<Instant>>,
     /// The latest moment at which the process was found to have stood still.
     woke_at: Cell<Option<Instant>>,
-    stats: Arc<Recorder>,
 }
 
 /// An outage that has not ended.
@@ -57,17 +58,6 @@ struct Running {
 }
 
 impl Outage {
-    pub(crate) fn new(stats: Arc<Recorder>) -> Self {
-        Self {
-            running: RefCell::new(None),
-            serves: Cell::new(false),
-            served_at: Cell::new(None),
-            checked_at: Cell::new(None),
-            woke_at: Cell::new(None),
-            stats,
-        }
-    }
-
     /// Notes that checks come from now on: the first of them may be late, too.
     pub(super) fn will_be_checked(&self) {
         self.checked_at.set(Some(Instant::now()));
@@ -143,7 +133,7 @@ impl Outage {
     }
 
     /// Notes when the store served last, and logs the state of an outage, if a line is due. Must be called about once a second.
-    pub(crate) fn check(&self) {
+    pub(crate) fn check(&self, stats: &Recorder) {
         let now = Instant::now();
         if self.serves.take() {
             self.served_at.set(Some(now));
@@ -151,7 +141,7 @@ impl Outage {
         self.checked_at.set(Some(now));
         let mut outage = self.running.borrow_mut();
         let Some(running) = &mut *outage else { return };
-        let releases_unconfirmed = self.stats.releases_unconfirmed();
+        let releases_unconfirmed = stats.releases_unconfirmed();
         if running.disconnected {
             running.last_failure = now;
         } else if let Some(served) = running.served.filter(|_| now - running.last_failure >= CALM) {
@@ -199,7 +189,6 @@ impl Running {
     }
 }
 
-/// Logs that an outage has begun.
 fn tell(verb: &str, error: &StoreError) {
     let error_line = one_line(error);
     match error {
@@ -227,7 +216,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_store_serves_that_has_executed_something_lately_and_has_not_failed_since() {
-        let outage = Outage::new(Arc::new(Recorder::new()));
+        let outage = Outage::default();
         let seen = |answer| drop(outage.seen("acquire", answer));
         let (lately, reason) = (Duration::from_secs(5), || "a test".to_owned());
         assert!(!outage.served_within(lately), "nothing is known yet");
@@ -242,35 +231,35 @@ mod tests {
             assert!(!outage.served_within(lately));
         }
         seen(Ok(()));
-        outage.check();
+        outage.check(&Recorder::new());
         tokio::time::advance(lately).await;
         assert!(outage.served_within(lately));
         tokio::time::advance(Duration::from_millis(1)).await;
         assert!(!outage.served_within(lately));
     }
 
-    /// Returns true if a failure, so long after the latest check, is told as one of the store.
-    async fn is_blamed(since_check: Duration) -> bool {
-        let outage = Outage::new(Arc::new(Recorder::new()));
-        outage.check();
-        tokio::time::advance(since_check).await;
+    /// Returns true if a failure is told as one of the store.
+    fn is_blamed(outage: &Outage) -> bool {
         drop(outage.seen::<()>("renew", Err(StoreError::timed_out(LATE))));
         outage.running.borrow().as_ref().is_some_and(|running| running.told)
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_store_is_not_blamed_for_what_fails_when_the_process_stood_still() {
-        assert!(is_blamed(CHECKED_EVERY).await);
-        assert!(!is_blamed(CHECKED_EVERY + Duration::from_secs(5)).await);
-        let outage = Outage::new(Arc::new(Recorder::new()));
-        let fails = || drop(outage.seen::<()>("renew", Err(StoreError::timed_out(LATE))));
-        let told = || outage.running.borrow().as_ref().map(|running| running.told);
-        outage.check();
+        for (since_check, blamed) in [(CHECKED_EVERY, true), (CHECKED_EVERY + Duration::from_secs(5), false)]
+        {
+            let outage = Outage::default();
+            outage.check(&Recorder::new());
+            tokio::time::advance(since_check).await;
+            assert_eq!(is_blamed(&outage), blamed);
+        }
+        let outage = Outage::default();
+        outage.check(&Recorder::new());
         outage.woke();
-        fails();
-        assert_eq!(told(), Some(false), "a machine that was suspended is a process that stood still");
+        assert!(!is_blamed(&outage), "a machine that was suspended is a process that stood still");
         tokio::time::advance(CALM + Duration::from_millis(1)).await;
-        outage.check();
-        assert_eq!(told(), Some(true), "nothing was served since");
+        outage.check(&Recorder::new());
+        let told = outage.running.borrow().as_ref().map(|running| running.told);
+        assert_eq!(told, Some(true), "nothing was served since");
     }
 }

@@ -1,39 +1,42 @@
-//! Queries about locks and about the manager's counters.
+//! What operators and observers ask: about locks, own leases, counters, readiness, and for the trace of requests.
 
-use actix::MessageResult;
+use std::{cmp::Reverse, future::ready, sync::Arc};
+
+use actix::{MessageResult, ResponseFuture};
 
 #[cfg(feature = "actix-web")]
 use crate::request::queries::IsLocal;
 use crate::{
-    core::ResourceName,
-    manager::{LockManager, dispatch::ask::Calls, seats::Seats},
+    core::{Moment, ResourceName},
+    lease::{LeaseShared, RecordKey},
+    manager::{BeginTrace, Calls, EndTrace, LockManager, Seats, ready::LATELY},
     request::{
-        Inspect, InspectError, IsHeld, List, Stats,
-        queries::{UseRegister, check_limit},
+        AcquireError, Inspect, InspectError, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready,
+        Stats, UseRegister, queries::check_limit,
     },
-    runtime::responder::DeferredReply,
+    runtime::responder::{DeferredReply, Responder},
     store::{Hold, Inspection, Listing, Register, StoreError},
 };
 
 /// The answer to a query, which comes later.
-type Answer<T> = DeferredReply<Result<T, InspectError>>;
+type QueryAnswer<T> = DeferredReply<Result<T, InspectError>>;
 
 impl LockManager {
-    pub(super) fn inspect(&mut self, Inspect { resource, limit }: Inspect) -> Answer<Inspection> {
+    pub(super) fn inspect(&mut self, Inspect { resource, limit }: Inspect) -> QueryAnswer<Inspection> {
         self.query(&self.seats.questions, async move |calls| {
             let (resource, limit) = (ResourceName::new(resource)?, check_limit(limit)?);
             Ok(calls.ask("inspect", |store| store.inspect(&resource, limit)).await?)
         })
     }
 
-    pub(super) fn is_held(&mut self, IsHeld { resource, token }: IsHeld) -> Answer<bool> {
+    pub(super) fn is_held(&mut self, IsHeld { resource, token }: IsHeld) -> QueryAnswer<bool> {
         self.query(&self.seats.questions, async move |calls| {
             let hold = Hold { resource: ResourceName::new(resource)?, token, owner: None };
             Ok(calls.ask("is_held", |store| store.is_held(&hold)).await?)
         })
     }
 
-    pub(super) fn list(&mut self, List { walk }: List) -> Answer<Listing> {
+    pub(super) fn list(&mut self, List { walk }: List) -> QueryAnswer<Listing> {
         self.query(&self.seats.walks, async move |calls| {
             check_limit(walk.limit)?;
             Ok(calls.ask("list", |store| store.list(&walk)).await?)
@@ -45,7 +48,7 @@ impl LockManager {
         &self,
         seats: &Seats,
         query: impl AsyncFnOnce(Calls) -> Result<T, InspectError> + 'static,
-    ) -> Answer<T> {
+    ) -> QueryAnswer<T> {
         let (calls, busy) = (self.calls(), |pending| InspectError::Busy { pending });
         self.answer_seated(seats, true, busy, async move { query(calls).await })
     }
@@ -70,8 +73,120 @@ impl LockManager {
         MessageResult(self.stats.snapshot())
     }
 
-    /// Returns the way to the store for calls outside of batches.
     pub(super) fn calls(&self) -> Calls {
         Calls { store: self.store.clone(), outage: self.outage.clone() }
+    }
+
+    /// Answers a question to the store when there is a seat for it. If its caller `may_leave`, it is not asked without one.
+    fn answer_seated<T: 'static, E: 'static>(
+        &self,
+        seats: &Seats,
+        may_leave: bool,
+        busy: impl FnOnce(usize) -> E,
+        question: impl Future<Output = Result<T, E>> + 'static,
+    ) -> DeferredReply<Result<T, E>> {
+        let (reply, deferred) = Responder::new();
+        let pending = seats.asked();
+        if pending >= self.settings.limits.max_pending {
+            reply.answer(Err(busy(pending)));
+            return deferred;
+        }
+        let asked = seats.ask();
+        actix_rt::spawn(async move {
+            let _seat = asked.seat().await;
+            if !may_leave || !reply.is_closed() {
+                reply.answer(question.await);
+            }
+        });
+        deferred
+    }
+
+    pub(super) fn ready(&mut self, _: Ready) -> ResponseFuture<Result<(), AcquireError>> {
+        let answer = match self.may_admit() {
+            Ok(()) if !self.outage.served_within(LATELY) => {
+                let calls = self.calls();
+                return Box::pin(self.readiness.ask(calls, || self.random.token()));
+            }
+            answer => answer,
+        };
+        Box::pin(ready(answer))
+    }
+
+    pub(super) fn begin_trace(&mut self, BeginTrace(sink): BeginTrace) {
+        self.trace.begin(sink, self.clock.now(), Arc::clone(&self.stats));
+    }
+
+    pub(super) fn end_trace(&mut self, EndTrace(sink): EndTrace) {
+        self.trace.end(&sink, &self.records, self.clock.now());
+    }
+
+    pub(super) fn leases(&mut self, Leases { limit }: Leases) -> MessageResult<Leases> {
+        if let Err(error) = check_limit(limit) {
+            return MessageResult(Err(error.into()));
+        }
+        let now = self.clock.now();
+        let mut held = self.records.leases();
+        let held_in_all = held.len();
+        keep_first(&mut held, limit, |lease| Reverse(lease.held_for_at(now)));
+        let in_sets = self.sets.values().flat_map(|set| set.waiters(now));
+        let mut waiting: Vec<OwnWaiter> = self
+            .records
+            .waiting()
+            .into_iter()
+            .filter_map(|record| self.waiter(record, now))
+            .chain(in_sets)
+            .collect();
+        let waiting_in_all = waiting.len();
+        keep_first(&mut waiting, limit, |waiter| Reverse(waiter.waited));
+        let held = held.iter().map(|lease| described(lease, now)).collect();
+        MessageResult(Ok(OwnLeases { held, held_in_all, waiting, waiting_in_all }))
+    }
+
+    /// Describes a request that waits. `None` if its caller has gone.
+    fn waiter(&self, record: RecordKey, now: Moment) -> Option<OwnWaiter> {
+        self.records.with(record, |it| {
+            let (waited, attempts, ahead) =
+                (it.decisions.waited(now), it.decisions.attempts(), it.decisions.ahead());
+            let wanted = it.decisions.has_caller();
+            let waiter = it.waiter().filter(|waiter| wanted && !waiter.reply.is_closed())?;
+            Some(OwnWaiter::of(&waiter.request.terms.acquisition, waited, attempts, ahead))
+        })?
+    }
+}
+
+fn described(lease: &LeaseShared, now: Moment) -> OwnLease {
+    let hold = lease.hold();
+    OwnLease {
+        resource: hold.resource.clone(),
+        token: hold.token.prefix(),
+        mode: lease.terms.acquisition.mode,
+        fence: lease.fence,
+        owner: hold.owner.clone(),
+        status: lease.status_at(now),
+        held_for: lease.held_for_at(now),
+        valid_for: lease.remaining_at(now),
+    }
+}
+
+/// Keeps the first of these by a key, in their order. The others are not sorted: there may be many.
+fn keep_first<T, K: Ord>(all: &mut Vec<T>, limit: usize, key: impl Fn(&T) -> K) {
+    if all.len() > limit {
+        all.select_nth_unstable_by_key(limit, &key);
+        all.truncate(limit);
+    }
+    all.sort_by_key(key);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_many_are_kept_in_their_order() {
+        for limit in 1..8 {
+            let mut numbers = vec![5, 3, 1, 4, 2];
+            keep_first(&mut numbers, limit, |number| *number);
+            assert_eq!(numbers, (1..=5).take(limit).collect::<Vec<_>>());
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use actix::ResponseFuture;
 use futures_util::{
     FutureExt,
     future::{LocalBoxFuture, Shared},
@@ -10,14 +9,14 @@ use futures_util::{
 use tokio::time::timeout;
 
 use crate::{
-    core::ResourceName,
-    manager::LockManager,
-    request::{AcquireError, Ready},
-    store::{Hold, Store, StoreError},
+    core::{ResourceName, Token},
+    manager::Calls,
+    request::AcquireError,
+    store::{Hold, StoreError},
 };
 
 /// The time for which an answer of the store shows that it serves. When it came is known to a second.
-const LATELY: Duration = Duration::from_secs(5);
+pub(crate) const LATELY: Duration = Duration::from_secs(5);
 
 /// The time that the store has for its answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -25,40 +24,30 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// The name of a resource that nobody holds. It is only read.
 const NAME: &str = "leasehold/ready";
 
-/// The question to the store that was sent last, if it is still in flight. All who ask meanwhile share its answer.
+/// A question to the store. All who ask while it is in flight share its answer.
+type Asking = Shared<LocalBoxFuture<'static, Result<(), AcquireError>>>;
+
+/// The question to the store that was sent last.
 #[derive(Default)]
-pub(crate) struct Readiness(Option<Shared<LocalBoxFuture<'static, Result<(), AcquireError>>>>);
+pub(crate) struct Readiness(Option<Asking>);
 
-impl LockManager {
-    pub(super) fn ready(&mut self, _: Ready) -> ResponseFuture<Result<(), AcquireError>> {
-        let pending = self.unsettled();
-        if self.shutdown.has_begun() {
-            return Box::pin(async { Err(AcquireError::ShuttingDown) });
+impl Readiness {
+    /// Returns the question that is in flight, or sends one about a resource. Whatever the answer is, the store serves.
+    pub(crate) fn ask(&mut self, calls: Calls, token: impl FnOnce() -> Token) -> Asking {
+        if let Some(asking) = self.0.as_ref().filter(|asking| asking.peek().is_none()) {
+            return asking.clone();
         }
-        if pending >= self.settings.limits.max_pending {
-            return Box::pin(async move { Err(AcquireError::Busy { pending }) });
-        }
-        if self.outage.served_within(LATELY) {
-            return Box::pin(async { Ok(()) });
-        }
-        let in_flight = self.readiness.0.clone().filter(|asking| asking.peek().is_none());
-        let asking = in_flight.unwrap_or_else(|| self.ask_if_it_serves());
-        self.readiness.0 = Some(asking.clone());
-        Box::pin(asking)
-    }
-
-    /// Asks the store about a resource, whatever the answer is.
-    fn ask_if_it_serves(&self) -> Shared<LocalBoxFuture<'static, Result<(), AcquireError>>> {
-        let (calls, token) = (self.calls(), self.random.token());
+        let token = token();
         let asking = async move {
             let hold = Hold { resource: ResourceName::new(NAME)?, token, owner: None };
             let too_late = |_| Err(StoreError::timed_out(ANSWER_WITHIN));
-            let in_time = async |store: &dyn Store| {
-                timeout(ANSWER_WITHIN, store.is_held(&hold)).await.unwrap_or_else(too_late)
-            };
-            calls.ask("ready", |store| in_time(store).boxed()).await?;
-            Ok::<_, AcquireError>(())
+            calls
+                .ask("ready", |store| {
+                    timeout(ANSWER_WITHIN, store.is_held(&hold)).map(|it| it.unwrap_or_else(too_late)).boxed()
+                })
+                .await?;
+            Ok(())
         };
-        asking.boxed_local().shared()
+        self.0.insert(asking.boxed_local().shared()).clone()
     }
 }

@@ -5,17 +5,11 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::AbortHandle;
 
 use crate::{
-    core::{Acquisition, LeaseStatus},
-    lease::{
-        Lease, LeaseChange, LeaseEvent, LifeSign, ReleaseError, Released, renewer::RenewerHandle,
-        shared::LeaseShared,
-    },
+    core::{Acquisition, LeaseStatus, Mode},
+    lease::{Lease, LeaseChange, LeaseEvent, LeaseShared, LifeSign, ReleaseError, Released, RenewerHandle},
     listeners::statistics::Unconfirmed,
-    manager::{
-        shutdown::InFlight,
-        waiting::{cohorts::CohortKey, place::Place},
-    },
-    request::{AcquireError, validated::ValidRequest},
+    manager::{CohortKey, InFlight, Place},
+    request::{AcquireError, ValidRequest},
     runtime::{
         batcher::{Number, Weight},
         responder::Responder,
@@ -38,13 +32,16 @@ pub(crate) struct Record {
 
 /// The counterpart of an acquisition: who waits for it, holds it, or releases it.
 pub(crate) enum Role {
-    Waiting(Box<Waiter>),
+    Waiting(Box<WaitingRequest>),
     Holding(Holding),
-    Releasing(Releasing),
+    /// A release that is not certain yet.
+    Releasing {
+        cause: Cause,
+        _in_flight: InFlight,
+    },
 }
 
-/// A request that waits.
-pub(crate) struct Waiter {
+pub(crate) struct WaitingRequest {
     pub(crate) request: ValidRequest,
     pub(crate) reply: Responder<Result<Lease, AcquireError>>,
     /// The result of the last attempt.
@@ -60,19 +57,11 @@ pub(crate) struct Waiter {
     pub(crate) _in_flight: InFlight,
 }
 
-/// A lease that is held.
 pub(crate) struct Holding {
     pub(crate) lease: Arc<LeaseShared>,
     pub(crate) bound_to: Option<LifeSign>,
     /// Its renewer, from its first renewal on.
     pub(crate) renewer: Option<RenewerHandle>,
-}
-
-/// A release that is not certain yet.
-pub(crate) struct Releasing {
-    pub(crate) cause: Cause,
-    /// Keeps a shutdown waiting.
-    pub(crate) _in_flight: InFlight,
 }
 
 /// The cause of a release, until its first answer has been told.
@@ -87,10 +76,9 @@ pub(crate) enum Cause {
     },
     /// A token that this manager does not know.
     Token { reply: Responder<Result<Released, ReleaseError>> },
-    /// A release of a lease that is repeated, because no answer was certain.
-    Repeated { unconfirmed: Unconfirmed },
-    /// A token that may hold or wait in the store, and that nobody wants any more.
-    Reclaim,
+    /// A token that may hold or wait in the store, and that nobody wants any more. After the release of a lease without a
+    /// certain answer, with what is to be confirmed.
+    Reclaim(Option<Unconfirmed>),
 }
 
 impl Record {
@@ -98,34 +86,23 @@ impl Record {
         Self { hold, decisions, cohort: None, arrival: None, timer: None, role }
     }
 
-    pub(crate) fn waiter(&mut self) -> Option<&mut Waiter> {
-        match &mut self.role {
-            Role::Waiting(waiter) => Some(waiter),
-            Role::Holding(_) | Role::Releasing(_) => None,
-        }
+    pub(crate) fn waiter(&mut self) -> Option<&mut WaitingRequest> {
+        if let Role::Waiting(waiter) = &mut self.role { Some(waiter) } else { None }
     }
 
     pub(crate) fn holding(&mut self) -> Option<&mut Holding> {
-        match &mut self.role {
-            Role::Holding(holding) => Some(holding),
-            Role::Waiting(_) | Role::Releasing(_) => None,
-        }
+        if let Role::Holding(holding) = &mut self.role { Some(holding) } else { None }
     }
 
     pub(crate) fn lease(&self) -> Option<&Arc<LeaseShared>> {
-        match &self.role {
-            Role::Holding(holding) => Some(&holding.lease),
-            Role::Waiting(_) | Role::Releasing(_) => None,
-        }
+        if let Role::Holding(holding) = &self.role { Some(&holding.lease) } else { None }
     }
 
     /// Returns the weight of its release. The store releases leases of plain exclusive locks together. A waiter may have to be
     /// taken out of a queue, and of others nothing is known.
     pub(crate) fn weight_of_release(&self) -> Weight {
         match &self.role {
-            Role::Releasing(Releasing { cause: Cause::Lease { lease, .. }, .. }) => {
-                weight(&lease.acquisition)
-            }
+            Role::Releasing { cause: Cause::Lease { lease, .. }, .. } => weight(&lease.terms.acquisition),
             _ => Weight::HEAVY,
         }
     }
@@ -136,22 +113,22 @@ pub(crate) fn weight(acquisition: &store::Acquisition) -> Weight {
     if acquisition.is_simple() { Weight::LIGHT } else { Weight::HEAVY }
 }
 
-impl Waiter {
+/// Returns true if the release of this hold frees all of the resource, so that it can be handed off.
+pub(crate) fn is_alone(acquisition: &store::Acquisition) -> bool {
+    acquisition.mode == Mode::Exclusive && acquisition.hold.owner.is_none()
+}
+
+impl WaitingRequest {
     /// Tells the caller's listener that this many waiters are ahead, and how long they are expected to take.
     pub(crate) fn tell_queued(&self, ahead: u64, expected_wait: Option<Duration>) {
-        if let Some(listener) = self.request.events.as_ref().filter(|_| !self.reply.is_closed()) {
-            let hold = &self.request.acquisition.hold;
-            listener.do_send(LeaseEvent {
-                resource: hold.resource.clone(),
-                token: hold.token.prefix(),
-                fence: None,
-                change: LeaseChange::Queued { ahead, expected_wait },
-            });
+        if let Some(listener) = self.request.terms.events.as_ref().filter(|_| !self.reply.is_closed()) {
+            let change = LeaseChange::Queued { ahead, expected_wait };
+            listener.do_send(LeaseEvent::of(&self.request.terms.acquisition.hold, None, change));
         }
     }
 }
 
-impl Drop for Waiter {
+impl Drop for WaitingRequest {
     fn drop(&mut self) {
         if let Some(watch) = &self.watch {
             watch.abort();

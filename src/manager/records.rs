@@ -14,13 +14,12 @@ use slotmap::SlotMap;
 
 use crate::{
     core::Token,
-    lease::{RecordKey, shared::LeaseShared},
-    manager::record::{Record, Role},
+    lease::{LeaseShared, RecordKey},
+    manager::{Record, Role},
     runtime::timer_queue::TimerQueue,
 };
 
-/// The records of a manager. A clone is another handle to the same table. It survives the manager's panics, and leases end
-/// in time meanwhile.
+/// A handle to the records of a manager. They survive its panics, and leases end in time meanwhile.
 #[derive(Clone, Default)]
 pub(crate) struct Records(Rc<RefCell<Table>>);
 
@@ -49,7 +48,6 @@ impl Records {
         self.0.borrow_mut().by_token.insert(token, record);
     }
 
-    /// Returns the record of a token.
     pub(crate) fn named(&self, token: Token) -> Option<RecordKey> {
         self.0.borrow().by_token.get(&token).copied()
     }
@@ -78,7 +76,6 @@ impl Records {
         table.records.get_mut(key).map(act)
     }
 
-    /// Returns how many times a record was looked at so far.
     #[cfg(test)]
     pub(crate) fn looks(&self) -> u64 {
         self.0.borrow().looks
@@ -101,30 +98,14 @@ impl Records {
         waiting.map(|(key, _)| key).collect()
     }
 
-    /// Returns the waiters that have a ticket in the queue of the store.
-    pub(crate) fn with_tickets(&self) -> Vec<RecordKey> {
-        let mut waiting = self.waiting();
-        waiting.retain(|key| self.0.borrow().records[*key].decisions.has_ticket());
-        waiting
-    }
-
-    /// Sets the timer of a record, instead of an earlier one.
-    pub(crate) fn set_timer(&self, key: RecordKey, pause: Duration) {
+    /// Sets the timer of a record, or none, instead of an earlier one.
+    pub(crate) fn set_timer(&self, key: RecordKey, pause: Option<Duration>) {
         let mut table = self.0.borrow_mut();
         let Table { records, timers, .. } = &mut *table;
-        if let Some(record) = records.get_mut(key)
-            && let Some(before) = record.timer.replace(timers.set(key, pause))
-        {
+        let Some(record) = records.get_mut(key) else { return };
+        let timer = pause.map(|pause| timers.set(key, pause));
+        if let Some(before) = std::mem::replace(&mut record.timer, timer) {
             timers.remove(&before);
-        }
-    }
-
-    /// Removes the timer of a record.
-    pub(crate) fn remove_timer(&self, key: RecordKey) {
-        let mut table = self.0.borrow_mut();
-        let Table { records, timers, .. } = &mut *table;
-        if let Some(timer) = records.get_mut(key).and_then(|record| record.timer.take()) {
-            timers.remove(&timer);
         }
     }
 

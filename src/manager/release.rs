@@ -3,14 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    core::{self, Acquisition, Event, LeaseStatus, LossReason, Moment, one_line},
-    lease::{RecordKey, Release, ReleaseError, Released, shared::LeaseShared},
-    manager::{
-        LockManager, dispatch,
-        happening::InHand,
-        record::{Cause, Record, Releasing, Role},
-        waiting::hand_off::is_alone,
-    },
+    core::{self, Acquisition, Event, Executed, LeaseStatus, LossReason, Moment, one_line},
+    lease::{LeaseShared, RecordKey, Release, ReleaseError, Released},
+    manager::{Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Role, is_alone},
     runtime::{
         batcher::Weight,
         responder::{DeferredReply, Responder},
@@ -18,19 +13,18 @@ use crate::{
     store::{self, Hold, StoreError},
 };
 
-/// The caller of a release.
-type Reply = Responder<Result<Released, ReleaseError>>;
+type ReleaseReply = Responder<Result<Released, ReleaseError>>;
 
 impl LockManager {
     pub(super) fn release_for(&mut self, release: Release) -> DeferredReply<Result<Released, ReleaseError>> {
         let (reply, deferred) = Responder::new();
-        self.in_hand = Some(InHand::Message(release.clone()));
+        self.in_hand = Happening::release_again(&release);
         self.release(release, reply);
         self.in_hand = None;
         deferred
     }
 
-    pub(crate) fn release(&mut self, Release { resource, token, lease, .. }: Release, reply: Reply) {
+    pub(crate) fn release(&mut self, Release { resource, token, lease, .. }: Release, reply: ReleaseReply) {
         let resource = match resource {
             Ok(resource) => resource,
             Err(error) => return reply.answer(Err(error.into())),
@@ -45,25 +39,25 @@ impl LockManager {
         }
     }
 
-    fn release_lease(&mut self, lease: Arc<LeaseShared>, reply: Reply) {
+    fn release_lease(&mut self, lease: Arc<LeaseShared>, reply: ReleaseReply) {
         let now = self.clock.now();
         let (before, unconfirmed) = lease.release(now);
         // Not earlier: a lease that is lost meanwhile keeps its lock delay.
         let (cooldown, end) = (lease.cooldown(now), lease.end_in_store());
         // Only after everything that may panic: until here the lease is still in the table.
         let held = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
-        let hand_off = held && cooldown.is_zero() && is_alone(lease.acquisition.mode, lease.hold());
+        let hand_off = held && cooldown.is_zero() && is_alone(&lease.terms.acquisition);
         let (hold, is_ours) = (lease.hold().clone(), self.records.lease(lease.record).is_some());
         let mut record = lease.record;
         if held && is_ours {
             // A lease that was lost tells nothing of how long holds take: it may have ended because the machine was suspended.
             self.note_over(&lease, now);
         }
-        let role = Role::Releasing(self.releasing(Cause::Lease { lease, before, unconfirmed, reply }));
+        let role = self.releasing(Cause::Lease { lease, before, unconfirmed, reply });
         if is_ours {
             self.end_lease(record, role, now);
         } else {
-            record = self.records.insert(Record::new(hold.clone(), Acquisition::held(None), role));
+            record = self.records.insert(Record::new(hold, Acquisition::held(None), role));
         }
         let cohort = self.find_cohort(record);
         self.on_at(record, Event::Release { opening: now + cooldown, end, hand_off }, now);
@@ -72,26 +66,43 @@ impl LockManager {
         }
     }
 
-    fn release_token(&mut self, hold: Hold, reply: Reply) {
+    fn release_token(&mut self, hold: Hold, reply: ReleaseReply) {
         let opening = self.clock.now();
-        let role = Role::Releasing(self.releasing(Cause::Token { reply }));
-        let record = self.records.insert(Record::new(hold, Acquisition::held(None), role));
         let end = opening + self.settings.limits.max_ttl;
+        self.release_unheld(hold, Acquisition::held(None), Cause::Token { reply }, (opening, end));
+    }
+
+    /// Releases a token that nobody wants, until that is certain or until `end`.
+    pub(crate) fn reclaim(&mut self, hold: Hold, executed: Executed, end: Moment) {
+        let decisions = Acquisition::held((executed == Executed::Perhaps).then_some(end));
+        self.release_unheld(hold, decisions, Cause::Reclaim(None), (self.clock.now(), end));
+    }
+
+    /// Releases what is no lease of this manager.
+    fn release_unheld(
+        &mut self,
+        hold: Hold,
+        decisions: Acquisition,
+        cause: Cause,
+        (opening, end): (Moment, Moment),
+    ) {
+        let role = self.releasing(cause);
+        let record = self.records.insert(Record::new(hold, decisions, role));
         self.on_at(record, Event::Release { opening, end, hand_off: false }, opening);
     }
 
-    pub(crate) fn releasing(&self, cause: Cause) -> Releasing {
-        Releasing { cause, _in_flight: self.shutdown.in_flight() }
+    pub(crate) fn releasing(&self, cause: Cause) -> Role {
+        Role::Releasing { cause, _in_flight: self.shutdown.in_flight() }
     }
 
     /// Gives the record of a lease another role. The cohort that waits for the lease is not served yet.
     fn end_lease(&mut self, record: RecordKey, role: Role, now: Moment) {
-        self.trace_over(record, now);
+        self.trace.lease(&self.records, record, now, true);
         self.records.with(record, |it| it.role = role);
         self.held -= 1;
         self.shutdown.held(self.held);
         if let Some(cohort) = self.find_cohort(record) {
-            self.cohorts.released(cohort, record);
+            self.cohorts.with(cohort, |it| it.released(record));
         }
     }
 
@@ -103,7 +114,7 @@ impl LockManager {
         let opening = lease.opens_at(now);
         let early = planted!("a reclaimed token cuts its lock delay short");
         let opening = if early { now } else { opening };
-        let role = Role::Releasing(self.releasing(Cause::Reclaim));
+        let role = self.releasing(Cause::Reclaim(None));
         self.end_lease(record, role, now);
         let cohort = self.find_cohort(record);
         self.on_at(record, Event::Lost { opening }, now);
@@ -114,21 +125,21 @@ impl LockManager {
 
     /// Sends a release, or hands the resource off to the next of its cohort.
     pub(crate) fn send_release(&mut self, record: RecordKey, release: core::ReleaseStep, now: Moment) {
-        self.records.remove_timer(record);
+        self.records.set_timer(record, None);
         let found = self.records.with(record, |it| {
             let weight = it.weight_of_release();
             if it.waiter().is_some() {
-                it.role = Role::Releasing(self.releasing(Cause::Reclaim));
+                it.role = self.releasing(Cause::Reclaim(None));
             }
             (it.hold.clone(), weight)
         });
         let Some((hold, weight)) = found else { return };
         let cohort = if release.hand_off { self.find_cohort(record) } else { None };
         let next = cohort.and_then(|cohort| self.start_hand_off(cohort, now));
-        let from = dispatch::Releasing { record, hold, cooldown: release.opening.remaining(now) };
+        let from = ReleaseCall { record, hold, cooldown: release.opening.remaining(now) };
         self.sources.send(|dispatch| match next {
             Some((attempt, overtake)) => {
-                dispatch.hand_offs.push(dispatch::HandingOff { from, attempt, overtake }, Weight::LIGHT)
+                dispatch.hand_offs.push(HandOffCall { from, attempt, overtake }, Weight::LIGHT)
             }
             None => dispatch.releases.push(from, weight),
         });
@@ -138,7 +149,7 @@ impl LockManager {
     pub(crate) fn released(&mut self, record: RecordKey, answer: Result<store::Released, StoreError>) {
         let now = self.clock.now();
         let cause = self.records.with(record, |it| match &mut it.role {
-            Role::Releasing(releasing) => Some(std::mem::replace(&mut releasing.cause, Cause::Reclaim)),
+            Role::Releasing { cause, .. } => Some(std::mem::replace(cause, Cause::Reclaim(None))),
             Role::Waiting(_) | Role::Holding(_) => None,
         });
         let certain = answer.is_ok();
@@ -162,20 +173,16 @@ impl LockManager {
                 reply.answer(answer.map_err(ReleaseError::Store).and_then(told));
                 None
             }
-            Some(Cause::Repeated { unconfirmed }) => {
+            Some(Cause::Reclaim(unconfirmed)) => {
                 self.note_repeated(record, &answer);
-                Some(unconfirmed)
-            }
-            Some(Cause::Reclaim) => {
-                self.note_repeated(record, &answer);
-                None
+                unconfirmed
             }
             None => None,
         };
         if let Some(unconfirmed) = unconfirmed.filter(|_| !certain) {
             self.records.with(record, |it| {
-                if let Role::Releasing(releasing) = &mut it.role {
-                    releasing.cause = Cause::Repeated { unconfirmed };
+                if let Role::Releasing { cause, .. } = &mut it.role {
+                    *cause = Cause::Reclaim(Some(unconfirmed));
                 }
             });
         }

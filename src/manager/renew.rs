@@ -5,13 +5,8 @@ use std::{sync::Arc, time::Duration};
 use actix::Handler;
 
 use crate::{
-    lease::{RecordKey, Renew, RenewError, shared::LeaseShared},
-    manager::{
-        LockManager,
-        dispatch::renewals::Renewing,
-        happening::InHand,
-        record::{Holding, weight},
-    },
+    lease::{LeaseShared, RecordKey, Renew, RenewError},
+    manager::{Happening, Holding, LockManager, RenewalCall, weight},
     runtime::responder::{DeferredReply, Responder},
 };
 
@@ -26,14 +21,14 @@ impl Handler<Renew> for LockManager {
                 self.count_message(ctx);
                 reply.answer(Err(RenewError::NotFound));
             }
-            Some(lease) if lease.expired() => {
+            Some(lease) if lease.expired_at(self.clock.now()) => {
                 self.count_message(ctx);
                 self.lost(lease.record);
-                reply.answer(Err(RenewError::Lost { reason: lease.loss() }));
+                reply.answer(Err(lease.not_renewed()));
             }
             // Not counted: those of one tick are one turn, and whoever asked waits for the store.
             Some(lease) => {
-                self.in_hand = Some(InHand::Renewal(lease.record));
+                self.in_hand = Some(Happening::RenewalMissed(lease.record));
                 self.renew_its_set(&lease);
                 self.renew(lease, Some(reply));
                 self.in_hand = None;
@@ -91,9 +86,9 @@ impl LockManager {
         // It may come before it is due: its holder wants it, or another of its set is renewed.
         self.start_renewer(lease.record);
         let (sent, timeout) = lease.asks();
-        let weight = weight(&lease.acquisition);
+        let weight = weight(&lease.terms.acquisition);
         self.sources
-            .send(|dispatch| dispatch.renewals.push(Renewing { lease, sent, timeout, reply }, weight));
+            .send(|dispatch| dispatch.renewals.push(RenewalCall { lease, sent, timeout, reply }, weight));
     }
 }
 
@@ -101,34 +96,22 @@ impl LockManager {
 mod tests {
     use std::{rc::Rc, time::Duration};
 
-    use actix::{Addr, Message};
+    use actix::Addr;
     use tokio::time::sleep;
 
     use super::*;
     use crate::{
         lease::Lease,
+        manager::LookAt,
         request::{Acquire, Revoke},
         runtime::env::RuntimeClock,
         store::MemoryStore,
     };
 
-    /// Asks how many handles renewers have to what they share.
-    #[derive(Message)]
-    #[rtype(result = "usize")]
-    struct Handles;
-
-    impl Handler<Handles> for LockManager {
-        type Result = usize;
-
-        fn handle(&mut self, _: Handles, _: &mut Self::Context) -> usize {
-            Rc::strong_count(&self.renewers) - 1
-        }
-    }
-
     /// Returns true if there is a renewer, or something is left of one.
     async fn has_renewers(locks: &Addr<LockManager>) -> bool {
         sleep(Duration::from_millis(1)).await;
-        locks.send(Handles).await.unwrap() > 0
+        locks.send(LookAt(|manager| Rc::strong_count(&manager.renewers) as u64)).await.unwrap() > 1
     }
 
     async fn acquire(locks: &Addr<LockManager>) -> Lease {

@@ -11,19 +11,12 @@ use tokio::{
 use crate::{
     core::{Doubling, LossReason, Token, one_line},
     lease::{RecordKey, Release},
-    manager::{
-        LockManager,
-        dispatch::ask::{Calls, ask_each},
-        happening::{Happening, Happenings},
-        seats::Seats,
-        shutdown::InFlight,
-    },
-    request::{Revoke, RevokeError, Revoked, revoke::ValidRevoke},
+    manager::{Calls, Happening, Happenings, InFlight, LockManager, Seats, dispatch::ask::ask_each},
+    request::{Revoke, RevokeError, Revoked, ValidRevoke},
     store::{Hold, HolderNotice, HoldersNotified, Notification, Released, StoreError, ToHolders},
 };
 
-/// The first pause after which holders are looked for again, and are told again if they have not finished: one of them may
-/// have missed the notice.
+/// The first pause after which holders are looked for and told again: one of them may have missed the notice.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The longest pause between two looks, which cost nobody but the revoker.
@@ -45,7 +38,6 @@ struct Revocation {
     closing: watch::Receiver<bool>,
     /// Keeps a shutdown waiting until what is being taken is taken.
     _in_flight: InFlight,
-    /// Counts it as running.
     _running: Rc<()>,
 }
 
@@ -63,7 +55,7 @@ impl LockManager {
             calls: self.calls(),
             happenings: self.happenings.clone(),
             seats: self.seats.questions.clone(),
-            closing: self.shutdown.closing(),
+            closing: self.shutdown.begun.subscribe(),
             _in_flight: self.shutdown.in_flight(),
             _running: Rc::clone(&self.revocations),
         });
@@ -218,7 +210,6 @@ impl Revocation {
         Ok(told)
     }
 
-    /// Notifies those of this manager.
     fn tell_here(&self, holders: Vec<Token>, notice: HolderNotice) {
         self.happenings.push(Happening::Notified(Notification::ToHolders(holders, notice), 0));
     }

@@ -1,76 +1,19 @@
 //! The shutdown of a manager: no new requests, time to finish, then everything is released.
 
-use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use actix::{ActorContext, ActorFutureExt, ResponseActFuture, WrapFuture};
-use tokio::sync::watch;
-use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 use crate::{
     core::LossReason,
-    lease::shared::LeaseShared,
+    lease::{LeaseChange, LeaseShared},
     manager::{LockManager, dispatch::ask::ask_each},
     request::{AcquireError, Drained, Shutdown},
     store::Store,
 };
 
-/// The time that the manager stays for operations in flight when everything else is done. A store that answers
-/// at all has answered by then.
+/// The time that the manager stays for operations in flight. A store that answers at all has answered by then.
 const FAREWELL: Duration = Duration::from_secs(2);
-
-/// The progress of a manager's shutdown.
-pub(crate) struct Draining {
-    /// The number of shutdowns that have begun and not ended. A later one can only bring the end forward.
-    running: usize,
-    begun: watch::Sender<bool>,
-    held: watch::Sender<usize>,
-    in_flight: TaskTracker,
-    done: Rc<Cell<bool>>,
-}
-
-impl Draining {
-    /// Returns the progress of a manager that runs. `done` becomes true when the manager is to stop for good.
-    pub(crate) fn new(done: Rc<Cell<bool>>) -> Self {
-        Self {
-            running: 0,
-            begun: watch::Sender::default(),
-            held: watch::Sender::default(),
-            in_flight: TaskTracker::new(),
-            done,
-        }
-    }
-
-    /// Registers an operation in flight to the store. The manager stays until this is dropped.
-    pub(crate) fn in_flight(&self) -> InFlight {
-        InFlight(self.in_flight.token())
-    }
-
-    /// Resets the count of running shutdowns, which ended with the death of the manager. It still refuses new
-    /// requests, and can be told to shut down again.
-    pub(crate) fn interrupted(&mut self) {
-        self.running = 0;
-    }
-
-    pub(crate) fn has_begun(&self) -> bool {
-        *self.begun.borrow()
-    }
-
-    /// Returns what becomes true when a shutdown begins.
-    pub(crate) fn closing(&self) -> watch::Receiver<bool> {
-        self.begun.subscribe()
-    }
-
-    /// Records the number of leases that are held now.
-    pub(crate) fn held(&self, held: usize) {
-        // Nobody waits for the number before a shutdown has begun.
-        if self.has_begun() {
-            self.held.send_replace(held);
-        }
-    }
-}
-
-/// An operation in flight whose answer may still have to be handled: a release, an attempt, a reclaim.
-pub(crate) struct InFlight(#[expect(dead_code, reason = "it is there to be dropped")] TaskTrackerToken);
 
 impl LockManager {
     pub(super) fn shut_down(&mut self, shutdown: Shutdown) -> ResponseActFuture<Self, Drained> {
@@ -78,7 +21,7 @@ impl LockManager {
         self.shutdown.running += 1;
         self.dismiss_all(&AcquireError::ShuttingDown);
         if is_first {
-            self.records.leases().iter().for_each(|lease| lease.tell_shutting_down());
+            self.records.leases().iter().for_each(|lease| lease.tell(LeaseChange::ShuttingDown));
         }
         let held = self.held;
         tracing::info!(held, drain = ?shutdown.drain, "shutting down");

@@ -17,23 +17,18 @@ use tokio::time::{Sleep, sleep};
 
 use crate::{
     lease::RecordKey,
-    manager::{
-        dispatch::Dispatch,
-        happening::{Happening, Happenings},
-    },
+    manager::{Dispatch, Happening, Happenings},
     runtime::batcher::Number,
     store::Notifications,
 };
 
-/// The time for which a watch over a caller is deferred. Most first attempts are answered within it, and never need a
-/// timer or a watch.
+/// The time for which a watch over a caller is deferred. Most first attempts are answered within it, and need no watch.
 pub(crate) const DEFER_FOR: Duration = Duration::from_millis(50);
 
 /// Something has happened, and waits in the queue of happenings.
 pub(crate) struct Happened;
 
-/// Everything that a manager waits for. A clone is another handle to it. It survives the manager's panics: what was on its
-/// way then is not lost.
+/// A handle to everything that a manager waits for, which survives the manager's panics.
 #[derive(Clone)]
 pub(crate) struct Sources(Rc<RefCell<Inner>>);
 
@@ -45,7 +40,6 @@ struct Inner {
     /// The deferred watches: those that came since the timer last fired, and those that had come before it did.
     deferred: (Vec<RecordKey>, Vec<RecordKey>),
     defer_timer: Option<Pin<Box<Sleep>>>,
-    /// True while the manager is down.
     down: bool,
     monitor: Option<Waker>,
 }
@@ -69,8 +63,7 @@ impl Sources {
         self.0.borrow_mut().notifications = Some(notifications);
     }
 
-    /// Adds an operation, which is sent at the next poll. Must be called while the manager handles a message or a happening:
-    /// then it is polled before it waits.
+    /// Adds an operation, which is sent at the next poll. Only the manager may call it: it polls before it waits.
     pub(crate) fn send<T>(&self, gather: impl FnOnce(&mut Dispatch) -> T) -> T {
         gather(&mut self.0.borrow_mut().dispatch)
     }
@@ -110,8 +103,7 @@ impl Sources {
         watch
     }
 
-    /// Defers the watch over the caller of this record. One timer serves all that came at about the same time, when all
-    /// have been deferred long enough.
+    /// Defers the watch over the caller of this record. One timer serves all that came at about the same time.
     pub(crate) fn defer(&self, record: RecordKey) {
         let mut sources = self.0.borrow_mut();
         sources.deferred.0.push(record);
@@ -120,7 +112,6 @@ impl Sources {
 }
 
 impl Inner {
-    /// Adds everything that has happened to the queue.
     fn poll(&mut self, cx: &mut Context<'_>) {
         self.dispatch.poll(cx);
         while let Some(notifications) = &mut self.notifications

@@ -14,8 +14,9 @@ use actix::Message;
 use crate::{
     core::{Mode, Moment, ResourceName},
     lease::RecordKey,
-    listeners::statistics::{Class, RequestEnd},
-    manager::{LockManager, record::Record},
+    listeners::statistics::{Recorder, RequestEnd},
+    manager::{Record, Records, Role},
+    request::Settings,
 };
 
 /// A request that is over: refused, or granted and released.
@@ -52,12 +53,14 @@ pub(crate) struct Trace {
     recording: Option<Recording>,
     /// The wait of the settings that the manager was started with, which those of a replay have. A tuner may change it.
     default_wait: Duration,
+    max_wait: Duration,
 }
 
 /// A recording.
 struct Recording {
     sink: TraceSink,
     begun: Moment,
+    stats: Arc<Recorder>,
 }
 
 /// Begins a recording, in place of the one before.
@@ -71,111 +74,81 @@ pub struct BeginTrace(pub TraceSink);
 pub struct EndTrace(pub TraceSink);
 
 impl Trace {
-    /// Creates the trace of a manager that is started with this wait, without a recording.
-    pub(crate) const fn new(default_wait: Duration) -> Self {
-        Self { recording: None, default_wait }
+    /// Creates the trace of a manager that is started with these settings, without a recording.
+    pub(crate) const fn new(settings: &Settings) -> Self {
+        Self { recording: None, default_wait: settings.wait.timeout, max_wait: settings.limits.max_wait }
     }
-}
 
-impl TraceSink {
-    fn add(&self, traced: Traced) {
-        if self.lines.try_send(traced).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn begin(&mut self, sink: TraceSink, begun: Moment, stats: Arc<Recorder>) {
+        self.recording = Some(Recording { sink, begun, stats });
+    }
+
+    /// Ends the recording of this sink, and traces what is not over yet.
+    pub(crate) fn end(&mut self, sink: &TraceSink, records: &Records, now: Moment) {
+        let is_current = |it: &Recording| Arc::ptr_eq(&it.sink.dropped, &sink.dropped);
+        if !self.recording.as_ref().is_some_and(is_current) {
+            return;
         }
-    }
-}
-
-impl LockManager {
-    pub(super) fn begin_trace(&mut self, BeginTrace(sink): BeginTrace) {
-        self.trace.recording = Some(Recording { sink, begun: self.clock.now() });
-    }
-
-    pub(super) fn end_trace(&mut self, EndTrace(sink): EndTrace) {
-        let Some(Recording { sink: current, .. }) = &self.trace.recording else { return };
-        if Arc::ptr_eq(&current.dropped, &sink.dropped) {
-            self.trace_the_rest();
-            self.trace.recording = None;
+        for lease in records.leases() {
+            self.lease(records, lease.record, now, false);
         }
+        for record in records.waiting() {
+            self.add(records, record, |it| it.decisions.has_caller().then_some((None, None)));
+        }
+        self.recording = None;
     }
 
     /// Traces a request that ended without a lease.
-    pub(crate) fn trace_ended(&self, record: RecordKey, end: RequestEnd, now: Moment) {
-        let Some(recording) = &self.trace.recording else { return };
+    pub(crate) fn ended(&self, records: &Records, record: RecordKey, end: RequestEnd, now: Moment) {
         let outcome = match end {
             RequestEnd::Refused | RequestEnd::TimedOut => "held",
             RequestEnd::Cancelled => "gone",
             RequestEnd::Granted { .. } | RequestEnd::Failed(_) => end.as_str(),
         };
-        let traced = self.records.with(record, |it| {
-            let answer = Some((it.decisions.waited(now), outcome));
-            let waiter = it.waiter()?;
-            let (mode, class) = (waiter.request.acquisition.mode, waiter.request.class);
-            Some(Traced { answer, ..self.traced(it, mode, class, recording)? })
+        self.add(records, record, |it| Some((Some((it.decisions.waited(now), outcome)), None)));
+    }
+
+    /// Traces a request whose lease is over, or not yet.
+    pub(crate) fn lease(&self, records: &Records, record: RecordKey, now: Moment, over: bool) {
+        self.add(records, record, |it| {
+            let held = it.lease()?.held_for_at(now);
+            let waited = it.decisions.waited(now).saturating_sub(held);
+            Some((Some((waited, "granted")), over.then_some(held)))
         });
-        if let Some(traced) = traced.flatten() {
-            recording.sink.add(traced);
-        }
     }
 
-    /// Traces a request whose lease is over.
-    pub(crate) fn trace_over(&self, record: RecordKey, now: Moment) {
-        self.trace_lease(record, now, true);
-    }
-
-    fn trace_lease(&self, record: RecordKey, now: Moment, over: bool) {
-        let Some(recording) = &self.trace.recording else { return };
-        let traced = self.records.with(record, |it| {
-            let lease = Arc::clone(it.lease()?);
-            let held = lease.held_for_at(now);
-            let answer = Some((it.decisions.waited(now).saturating_sub(held), "granted"));
-            let hold = over.then_some(held);
-            Some(Traced { answer, hold, ..self.traced(it, lease.acquisition.mode, lease.class, recording)? })
-        });
-        if let Some(traced) = traced.flatten() {
-            recording.sink.add(traced);
-        }
-    }
-
-    /// Traces what is not over yet.
-    fn trace_the_rest(&self) {
-        let Some(recording) = &self.trace.recording else { return };
-        let now = self.clock.now();
-        for lease in self.records.leases() {
-            self.trace_lease(lease.record, now, false);
-        }
-        for record in self.records.waiting() {
-            let traced = self.records.with(record, |it| {
-                let wanted = it.decisions.has_caller();
-                let waiter = it.waiter().filter(|_| wanted)?;
-                let (mode, class) = (waiter.request.acquisition.mode, waiter.request.class);
-                self.traced(it, mode, class, recording)
-            });
-            if let Some(traced) = traced.flatten() {
-                recording.sink.add(traced);
-            }
-        }
-    }
-
-    /// Describes a request. `None` if it was made before the recording began.
-    fn traced(
+    /// Traces a request with its answer and its hold, unless it was made before the recording began.
+    fn add(
         &self,
-        record: &Record,
-        mode: Mode,
-        class: Option<Class>,
-        recording: &Recording,
-    ) -> Option<Traced> {
-        let begun = recording.begun;
-        let (asked, wait) = record.decisions.asked().filter(|(asked, _)| *asked >= begun)?;
-        // Attempts that are limited end the wait by themselves, in a replay with the same pauses too.
-        let by_attempts = record.decisions.counts_attempts() && wait == self.settings.limits.max_wait;
-        Some(Traced {
-            at: begun.elapsed(asked),
-            resource: record.hold.resource.clone(),
-            mode,
-            class: class.and_then(|class| self.stats.class_name(class)),
-            wait: Some(wait).filter(|wait| *wait != self.trace.default_wait && !by_attempts),
-            answer: None,
-            hold: None,
-        })
+        records: &Records,
+        record: RecordKey,
+        outcome: impl FnOnce(&Record) -> Option<(Option<(Duration, &'static str)>, Option<Duration>)>,
+    ) {
+        let Some(Recording { sink, begun, stats }) = &self.recording else { return };
+        let traced = records.with(record, |it| {
+            let (mode, class) = match &it.role {
+                Role::Waiting(waiter) => (waiter.request.terms.acquisition.mode, waiter.request.terms.class),
+                Role::Holding(holding) => (holding.lease.terms.acquisition.mode, holding.lease.terms.class),
+                Role::Releasing { .. } => return None,
+            };
+            let (answer, hold) = outcome(it)?;
+            let (asked, wait) = it.decisions.asked().filter(|(asked, _)| asked >= begun)?;
+            // Attempts that are limited end the wait by themselves, in a replay with the same pauses too.
+            let by_attempts = it.decisions.counts_attempts() && wait == self.max_wait;
+            Some(Traced {
+                at: begun.elapsed(asked),
+                resource: it.hold.resource.clone(),
+                mode,
+                class: class.and_then(|class| stats.class_name(class)),
+                wait: Some(wait).filter(|wait| *wait != self.default_wait && !by_attempts),
+                answer,
+                hold,
+            })
+        });
+        if let Some(traced) = traced.flatten()
+            && sink.lines.try_send(traced).is_err()
+        {
+            sink.dropped.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }

@@ -1,37 +1,15 @@
 //! Settings that change while the manager runs, and what it tells whoever changes them.
 
-use std::{cell::Cell, sync::Arc};
+use std::sync::Arc;
 
 use actix::{MessageResult, ResponseFuture};
 use tokio::time::Instant;
 
 use crate::{
     core::InvalidValue,
-    lease::RecordKey,
-    listeners::statistics::RequestEnd,
     manager::{LockManager, dispatch::ask::ask},
-    request::{
-        SetTuning, Settings, Tuning,
-        tuning::{AskLoad, Load, Sample, Sampled},
-        validated::ValidRequest,
-    },
+    request::{AskLoad, Load, Sample, Sampled, SetTuning, Settings, Tuning},
 };
-
-/// What came of requests that waited for as long as the settings say. The others say nothing about that setting.
-#[derive(Debug, Default)]
-pub(crate) struct DefaultWaits {
-    granted: Cell<u64>,
-    timed_out: Cell<u64>,
-}
-
-impl DefaultWaits {
-    /// Counts the grant of a request, if it waited by default.
-    pub(crate) fn granted(&self, request: &ValidRequest) {
-        if request.waits_by_default {
-            self.granted.set(self.granted.get() + 1);
-        }
-    }
-}
 
 impl LockManager {
     pub(super) fn set_tuning(&mut self, set: SetTuning) -> Result<Tuning, InvalidValue> {
@@ -68,8 +46,8 @@ impl LockManager {
             queues: self.cohorts.longest_queues(),
             polls: !self.subscribed,
             own_pauses: self.own_pauses.is_some(),
-            granted: self.default_waits.granted.get(),
-            timed_out: self.default_waits.timed_out.get(),
+            granted: self.default_waits.granted,
+            timed_out: self.default_waits.timed_out,
             tuning: self.tuning(),
         }))
     }
@@ -81,17 +59,6 @@ impl LockManager {
             let load = ask("server_load", || store.server_load()).await;
             (load, asked.elapsed())
         })
-    }
-
-    /// Counts the end of a request without a lease, if it waited in vain by default.
-    pub(crate) fn count_default_wait(&self, record: RecordKey, end: RequestEnd) {
-        if end == RequestEnd::TimedOut
-            && self.records.with(record, |it| Some(it.waiter()?.request.waits_by_default)).flatten()
-                == Some(true)
-        {
-            let timed_out = &self.default_waits.timed_out;
-            timed_out.set(timed_out.get() + 1);
-        }
     }
 
     fn tuning(&self) -> Tuning {
@@ -112,48 +79,33 @@ mod tests {
         locks.send(SetTuning::default()).await.unwrap().unwrap()
     }
 
-    /// Runs a test with a manager whose queues have at most 100 waiters.
-    fn with_manager(test: impl AsyncFnOnce(Addr<LockManager>)) {
-        actix::System::new().block_on(async {
-            let mut settings = Settings::default();
-            settings.limits.max_waiters = 100;
-            let locks = LockManager::builder(Arc::new(MemoryStore::default())).settings(settings);
-            let locks = locks.start_here().unwrap();
-            test(locks.clone()).await;
-            locks.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
-        });
-    }
-
-    #[test]
-    fn settings_change_while_the_manager_runs_as_a_configuration_would_accept_them() {
-        with_manager(async |locks| {
-            let before = tuning(&locks).await;
-            let set = SetTuning {
-                wait: Some(Duration::from_millis(10)),
-                max_waiters: Some(1),
-                ..Default::default()
-            };
-            assert_eq!(locks.send(set).await.unwrap().unwrap(), before);
-            let now = tuning(&locks).await;
-            assert_eq!(
-                (now.wait, now.max_waiters, now.backoff),
-                (Duration::from_millis(10), 1, before.backoff)
-            );
-            let wrong = Backoff { multiplier: f64::NAN, ..Backoff::DEFAULT };
-            for (set, field) in [
-                (SetTuning { wait: Some(Duration::MAX), ..Default::default() }, "wait.timeout"),
-                (SetTuning { max_waiters: Some(0), ..Default::default() }, "max_waiters"),
-                (
-                    SetTuning { max_waiters: Some(101), wait: Some(Duration::ZERO), ..Default::default() },
-                    "max_waiters",
-                ),
-                (SetTuning { backoff: Some(wrong), ..Default::default() }, "backoff.multiplier"),
-            ] {
-                assert_eq!(locks.send(set).await.unwrap().unwrap_err().field, field);
-                assert_eq!(tuning(&locks).await, now);
-            }
-            locks.send(SetTuning::from(before)).await.unwrap().unwrap();
-            assert_eq!(tuning(&locks).await, before);
-        });
+    #[actix::test]
+    async fn settings_change_while_the_manager_runs_as_a_configuration_would_accept_them() {
+        let mut settings = Settings::default();
+        settings.limits.max_waiters = 100;
+        let locks = LockManager::builder(Arc::new(MemoryStore::default())).settings(settings);
+        let locks = locks.start_here().unwrap();
+        let before = tuning(&locks).await;
+        let set =
+            SetTuning { wait: Some(Duration::from_millis(10)), max_waiters: Some(1), ..Default::default() };
+        assert_eq!(locks.send(set).await.unwrap().unwrap(), before);
+        let now = tuning(&locks).await;
+        assert_eq!((now.wait, now.max_waiters, now.backoff), (Duration::from_millis(10), 1, before.backoff));
+        let wrong = Backoff { multiplier: f64::NAN, ..Backoff::DEFAULT };
+        for (set, field) in [
+            (SetTuning { wait: Some(Duration::MAX), ..Default::default() }, "wait.timeout"),
+            (SetTuning { max_waiters: Some(0), ..Default::default() }, "max_waiters"),
+            (
+                SetTuning { max_waiters: Some(101), wait: Some(Duration::ZERO), ..Default::default() },
+                "max_waiters",
+            ),
+            (SetTuning { backoff: Some(wrong), ..Default::default() }, "backoff.multiplier"),
+        ] {
+            assert_eq!(locks.send(set).await.unwrap().unwrap_err().field, field);
+            assert_eq!(tuning(&locks).await, now);
+        }
+        locks.send(SetTuning::from(before)).await.unwrap().unwrap();
+        assert_eq!(tuning(&locks).await, before);
+        locks.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
     }
 }

@@ -1,12 +1,15 @@
 //! The requests of a caller: `Acquire`, `ReadLock`, `WriteLock`, `AcquireAll`.
 
-use std::{fmt, marker::PhantomData};
+use std::{borrow::Cow, fmt, marker::PhantomData, time::Duration};
 
-use actix::Message;
+use actix::{Message, Recipient};
 
 use crate::{
-    lease::{Lease, LeaseSet},
-    request::{AcquireError, options::Options},
+    core::Pauses,
+    lease::{Lease, LeaseEvent, LeaseSet, LifeSign},
+    listeners::spans::CallerSpan,
+    request::AcquireError,
+    store::Metadata,
 };
 
 /// A request for a lease. A [`LockManager`](crate::LockManager) answers it with a [`Lease`] or an [`AcquireError`].
@@ -82,6 +85,46 @@ pub(crate) enum Takes {
     Everything { reentrant: bool },
     OneOfUnlimited,
     Permits { count: u32, of: u32 },
+}
+
+/// The time that a request waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    AtMost(Duration),
+    Forever,
+}
+
+/// The options of a request, as given and not yet checked.
+#[derive(Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) owner: Option<String>,
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) wait: Option<Wait>,
+    pub(crate) give_up_early: Option<bool>,
+    pub(crate) pauses: Option<Pauses>,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) no_renew: bool,
+    pub(crate) renew_every: Option<Duration>,
+    pub(crate) max_renewals: Option<u32>,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) min_hold: Duration,
+    pub(crate) lock_delay: Duration,
+    pub(crate) heartbeat: Option<Duration>,
+    pub(crate) bound_to: Option<LifeSign>,
+    pub(crate) events: Option<Recipient<LeaseEvent>>,
+    pub(crate) metadata: Metadata,
+    pub(crate) class: Option<Cow<'static, str>>,
+    /// The span in which the request was made.
+    pub(crate) caller: CallerSpan,
+    /// True if the library itself sends the request, for a part of a set.
+    pub(crate) for_a_set: bool,
+}
+
+impl Options {
+    /// Returns the options of a request of which nothing is set yet, made in the current span.
+    pub(crate) fn new() -> Self {
+        Self { caller: CallerSpan::current(), ..Self::default() }
+    }
 }
 
 impl Acquire {

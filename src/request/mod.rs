@@ -4,7 +4,6 @@ pub(crate) mod acquire;
 mod errors;
 pub(crate) mod keys;
 pub(crate) mod options;
-mod own_leases;
 pub(crate) mod queries;
 pub(crate) mod revoke;
 pub(crate) mod settings;
@@ -14,9 +13,17 @@ pub(crate) mod validated;
 pub use self::{
     acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock},
     errors::{AcquireError, InspectError, StartError},
-    own_leases::{Leases, OwnLease, OwnLeases, OwnWaiter},
-    queries::{Drained, Inspect, IsHeld, List, Ready, Shutdown, Stats},
+    queries::{
+        Drained, Inspect, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready, Shutdown, Stats,
+    },
     revoke::{Revoke, RevokeError, Revoked},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},
     tuning::{SetTuning, Tuning},
+};
+pub(crate) use self::{
+    acquire::{Options, Takes, Wait},
+    queries::UseRegister,
+    revoke::ValidRevoke,
+    tuning::{AskLoad, Load, Queue, Sample, Sampled},
+    validated::ValidRequest,
 };

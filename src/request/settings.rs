@@ -152,14 +152,28 @@ impl Settings {
     /// The first [`InvalidValue`], named as in `config.toml`; a broken relation names both settings.
     pub fn check(&self) -> Result<(), InvalidValue> {
         let Self { lease, wait, backoff, limits, supervision } = self;
+        let invalid = |field, value, allowed| Err(InvalidValue::new(field, exact(value), allowed));
         backoff.check()?;
-        limits.check()?;
+        in_range("limits.max_ttl", limits.max_ttl, SHORTEST_TTL, 7 * DAY)?;
+        in_range("limits.max_wait", limits.max_wait, Duration::ZERO, 7 * DAY)?;
+        not_zero("limits.max_waiters", limits.max_waiters)?;
+        not_zero("limits.max_pending", limits.max_pending)?;
         in_range("lease.ttl", lease.ttl, SHORTEST_TTL, limits.max_ttl)?;
         in_range("wait.timeout", wait.timeout, Duration::ZERO, limits.max_wait)?;
-        lease.check()?;
+        let interval = lease.renewal_interval();
+        if interval.is_zero() || interval >= lease.ttl / 2 {
+            let allowed = format!("more than zero, and less than half of lease.ttl ({})", exact(lease.ttl));
+            return invalid("lease.renewal_interval", interval, allowed);
+        }
         in_range("wait.ticket_ttl", wait.ticket_ttl, SECOND, 3600 * SECOND)?;
         in_range("wait.grant_window", wait.grant_window, SHORTEST_TTL, wait.ticket_ttl)?;
-        supervision.check()
+        let SupervisionSettings { restart_pause, max_restart_pause } = *supervision;
+        if restart_pause.is_zero() || restart_pause > max_restart_pause {
+            let most = exact(max_restart_pause);
+            let allowed = format!("more than zero, and at most supervision.max_restart_pause ({most})");
+            return invalid("supervision.restart_pause", restart_pause, allowed);
+        }
+        in_range("supervision.max_restart_pause", max_restart_pause, restart_pause, 60 * SECOND)
     }
 }
 
@@ -172,35 +186,5 @@ impl LeaseSettings {
     /// Returns the interval between renewals of a lease with this TTL.
     pub(super) fn renewal_interval_of(&self, ttl: Duration) -> Duration {
         ttl.mul_f64(self.renewal_interval().as_secs_f64() / self.ttl.as_secs_f64())
-    }
-
-    fn check(&self) -> Result<(), InvalidValue> {
-        let interval = self.renewal_interval();
-        if !interval.is_zero() && interval < self.ttl / 2 {
-            return Ok(());
-        }
-        let allowed = format!("more than zero, and less than half of lease.ttl ({})", exact(self.ttl));
-        Err(InvalidValue::new("lease.renewal_interval", exact(interval), allowed))
-    }
-}
-
-impl LimitSettings {
-    fn check(&self) -> Result<(), InvalidValue> {
-        in_range("limits.max_ttl", self.max_ttl, SHORTEST_TTL, 7 * DAY)?;
-        in_range("limits.max_wait", self.max_wait, Duration::ZERO, 7 * DAY)?;
-        not_zero("limits.max_waiters", self.max_waiters)?;
-        not_zero("limits.max_pending", self.max_pending)
-    }
-}
-
-impl SupervisionSettings {
-    fn check(&self) -> Result<(), InvalidValue> {
-        let Self { restart_pause, max_restart_pause } = *self;
-        if restart_pause.is_zero() || restart_pause > max_restart_pause {
-            let most = exact(max_restart_pause);
-            let allowed = format!("more than zero, and at most supervision.max_restart_pause ({most})");
-            return Err(InvalidValue::new("supervision.restart_pause", exact(restart_pause), allowed));
-        }
-        in_range("supervision.max_restart_pause", max_restart_pause, restart_pause, 60 * SECOND)
     }
 }

@@ -2,20 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use actix::Recipient;
-
 use crate::{
     core::{InvalidValue, Mode, Owner, Pauses, RenewalPlan, ResourceName, Token, exact, in_range},
-    lease::{LeaseEvent, LifeSign},
+    lease::{LeaseTerms, LifeSign},
     listeners::{
         spans::{AcquireSpan, Subject, TRACEPARENT},
         statistics::Class,
     },
-    request::{
-        Request, SHORTEST_TTL, Settings,
-        acquire::Takes,
-        options::{Options, Wait},
-    },
+    request::{Options, Request, SHORTEST_TTL, Settings, Takes, Wait},
     store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
 };
 
@@ -27,7 +21,7 @@ const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 /// A validated request.
 pub(crate) struct ValidRequest {
-    pub(crate) acquisition: Arc<Acquisition>,
+    pub(crate) terms: LeaseTerms,
     /// The time to wait. Zero is a try.
     pub(crate) wait: Duration,
     /// True if that is the wait of the settings.
@@ -35,14 +29,7 @@ pub(crate) struct ValidRequest {
     /// True if it ends at once when it is not likely to be served within its wait.
     pub(crate) give_up_early: bool,
     pub(crate) pauses: Pauses,
-    pub(crate) renewal: RenewalPlan,
-    pub(crate) min_hold: Duration,
-    /// True if the lease is part of a set, which is handed out as a whole or not at all.
-    pub(crate) for_a_set: bool,
     pub(crate) bound_to: Option<LifeSign>,
-    pub(crate) events: Option<Recipient<LeaseEvent>>,
-    /// The class under which it is counted.
-    pub(crate) class: Option<Class>,
     /// The span of the request, until it has ended.
     pub(crate) span: AcquireSpan,
 }
@@ -79,31 +66,38 @@ impl ValidRequest {
             max_waiters: settings.limits.max_waiters,
             place: None,
         });
-        let renewal = renewal(&options, ttl, settings)?;
+        let plan = renewal(&options, ttl, settings)?;
         let resource = ResourceName::new(resource)?;
-        let metadata = metadata(options.metadata, about)?;
+        let mut metadata = metadata(options.metadata, about)?;
         let subject = Subject { resource: &resource, token: token.prefix(), mode };
         let span = AcquireSpan::new(&options.caller, subject);
+        if let Some(trace) = span.traceparent() {
+            // A caller may have told one.
+            Arc::make_mut(&mut metadata).entry(TRACEPARENT.to_owned()).or_insert(trace);
+        }
+        let acquisition = Acquisition {
+            hold: Hold { resource, token, owner },
+            mode,
+            reentrant,
+            ttl,
+            lock_delay: options.lock_delay,
+            metadata,
+            ticket,
+        };
         Ok(Self {
-            acquisition: Arc::new(Acquisition {
-                hold: Hold { resource, token, owner },
-                mode,
-                reentrant,
-                ttl,
-                lock_delay: options.lock_delay,
-                metadata: with_trace(metadata, &span),
-                ticket,
-            }),
+            terms: LeaseTerms {
+                acquisition: Arc::new(acquisition),
+                plan,
+                min_hold: options.min_hold,
+                for_a_set: options.for_a_set,
+                events: options.events,
+                class,
+            },
             wait,
             waits_by_default,
             give_up_early: options.give_up_early.unwrap_or(settings.wait.give_up_early),
             pauses,
-            renewal,
-            min_hold: options.min_hold,
-            for_a_set: options.for_a_set,
             bound_to: options.bound_to,
-            events: options.events,
-            class,
             span,
         })
     }
@@ -174,12 +168,4 @@ fn metadata(told: Metadata, about: &Arc<Metadata>) -> Result<Arc<Metadata>, Inva
     let mut metadata = Metadata::clone(about);
     metadata.extend(told);
     Ok(Arc::new(metadata))
-}
-
-/// Adds the trace of a request, unless its caller has told one.
-fn with_trace(mut metadata: Arc<Metadata>, span: &AcquireSpan) -> Arc<Metadata> {
-    if let Some(trace) = span.traceparent() {
-        Arc::make_mut(&mut metadata).entry(TRACEPARENT.to_owned()).or_insert(trace);
-    }
-    metadata
 }

@@ -7,11 +7,9 @@ use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 use super::problem::Problem;
 use crate::{
     core::InvalidValue,
-    guarded::{
-        fenced::{FencedWriteError, HEADER, OpenError, StaleFenceError},
-        with_lock::WithLockError,
-    },
+    fenced::{FencedWriteError, HEADER, OpenError, StaleFenceError},
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
+    manager::with_lock::WithLockError,
     request::{AcquireError, InspectError, RevokeError},
     store::{Certainty, StoreError},
 };

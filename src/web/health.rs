@@ -5,8 +5,8 @@ use actix_web::{HttpResponse, web::Data};
 
 use super::errors::AsProblem;
 use crate::{
-    guarded::with_lock::WithLockError,
     manager::LockManager,
+    manager::with_lock::WithLockError,
     request::{AcquireError, Ready, queries::IsLocal},
 };
 

@@ -13,9 +13,9 @@ use futures_util::{FutureExt, future::LocalBoxFuture};
 
 use crate::{
     core::{LeaseStatus, LossReason},
-    guarded::with_lock::WithLockError,
     lease::{Lease, LeaseLostError},
     manager::LockManager,
+    manager::with_lock::WithLockError,
     request::Acquire,
 };
 

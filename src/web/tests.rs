@@ -13,11 +13,9 @@ use serde_json::Value;
 use super::errors::AsProblem;
 use crate::{
     core::{Fence, InvalidValue, LossReason, Mode, Owner, ResourceName, Token},
-    guarded::{
-        fenced::{HEADER, StaleFenceError},
-        with_lock::WithLockError,
-    },
+    fenced::{HEADER, StaleFenceError},
     lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
+    manager::with_lock::WithLockError,
     request::{AcquireError, InspectError, RevokeError},
     store::{Holder, HolderState, StoreError},
 };

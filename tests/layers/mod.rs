@@ -1,6 +1,6 @@
 //! The layers of the crate, and the folders in them: each imports only those before it.
 //!
-//! `core ◀ listeners · runtime ◀ store ◀ lease ◀ request ◀ manager ◀ guarded · leading ◀ config ◀ web`
+//! `core ◀ listeners · runtime ◀ store ◀ lease ◀ request ◀ manager · fenced ◀ leading · config ◀ web`
 
 pub(crate) mod circles;
 pub(crate) mod paths;
@@ -202,7 +202,7 @@ fn what_is_allowed_is_not_reported() {
             "use redis::Client; use super::super::Store; use crate::{core::A, runtime::B};",
         ),
         ("src/manager/mod.rs", "use actix::Actor; use crate::{store::{Store, StoreError}, runtime::A};"),
-        ("src/web/mod.rs", "use actix_web::Error; use crate::guarded::with_lock::WithLock;"),
+        ("src/web/mod.rs", "use actix_web::Error; use crate::manager::with_lock::WithLock;"),
         ("src/config/mod.rs", "use crate::{request::Settings, store::RedisOptions}; /* crate::web */"),
         ("src/web/mod.rs", "macro_rules! m { () => { $crate::m! { $crate::web::f() } } }"),
         ("src/lib.rs", "mod config; mod lease; pub use crate::config::Config; pub use self::lease::Lease;"),
@@ -256,9 +256,9 @@ fn what_is_forbidden_is_reported() {
         ("src/lease/shared.rs", "use metrics::Counter;", "src/lease/shared.rs: it uses the crate metrics"),
         ("src/manager/mod.rs", "use redis as r;", "src/manager/mod.rs: it uses the crate redis"),
         (
-            "src/guarded/with_lock/mod.rs",
+            "src/fenced/mod.rs",
             "use actix_web::Error;",
-            "src/guarded/with_lock/mod.rs: it uses the crate actix_web",
+            "src/fenced/mod.rs: it uses the crate actix_web",
         ),
         ("src/config/mod.rs", "use crate::web::Locks;", "config: it imports web::Locks"),
         (

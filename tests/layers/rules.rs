@@ -8,15 +8,14 @@ use super::{
 };
 
 /// Each imports only those before it. Those in one row do not know each other.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 9] = [
     &["core"],
     &["listeners", "runtime"],
     &["store"],
     &["lease"],
     &["request"],
-    &["manager"],
-    &["guarded", "leading"],
-    &["config"],
+    &["manager", "fenced"],
+    &["leading", "config"],
     &["web"],
     &["lib"],
 ];
@@ -113,7 +112,7 @@ fn may_use(module: &[String], dependency: &str) -> bool {
     let module: Vec<&str> = module.iter().map(String::as_str).collect();
     match module[..] {
         ["core", ..] => false,
-        ["guarded", "fenced", "redis"] => dependency == "redis" || !is_apart(dependency),
+        ["fenced", "redis"] => dependency == "redis" || !is_apart(dependency),
         ["store", "redis", ..] => {
             dependency == "redis" || !dependency.starts_with("actix") && !is_apart(dependency)
         }

@@ -122,6 +122,8 @@ fn what_is_owed_is_released_though_the_runtime_ended_that_was_at_it() {
     runtime().block_on(async {
         for node in &nodes[..3] {
             granted(node, &holder).await;
+            // The others are asked too before these have refused.
+            node.stall_next(1, Duration::from_millis(1));
         }
         // Granted by two nodes, which take long to give it back.
         for node in &nodes[3..] {
@@ -139,6 +141,7 @@ fn what_is_owed_is_released_though_the_runtime_ended_that_was_at_it() {
             let mut blocking = exclusive();
             blocking.hold.resource = other.hold.resource.clone();
             granted(node, &blocking).await;
+            node.stall_next(1, Duration::from_millis(1));
         }
         refused(&quorum, &other).await;
         eventually("released everywhere", async || {

@@ -106,6 +106,8 @@ async fn a_second_attempt_is_not_undone_by_what_the_first_one_releases() {
     let (holder, asked) = (exclusive(), exclusive());
     for node in &quorum.nodes[..3] {
         granted(node, &holder).await;
+        // The others are asked too before these have refused.
+        node.stall_next(1, Duration::from_millis(1));
     }
     // Granted on two nodes, where releasing takes long: they must not count the second time.
     for node in &quorum.nodes[3..] {

@@ -74,12 +74,18 @@ fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
     assert_eq!(run.ended(&name).code, Some(0));
 }
 
+/// Has a shell say this and wait for the file `go` without a child of its own. A shell that is stopped between `vfork` and `exec`
+/// of a child is never told to be stopped: it waits for the child, which is.
+fn waits_alone(after: &str) -> String {
+    format!("mkfifo go; echo {after}; read line <> go")
+}
+
 #[test]
 fn without_a_terminal_a_stop_reaches_the_command_alone_and_the_lease_is_renewed() {
     let (server, name) = (Server::start(), name());
     let url = server.url();
-    let script = "echo runs $$; while [ ! -e go ]; do sleep 0.02; done";
-    let arguments = arguments(&url, &name, &["--ttl", "6s"], script);
+    let script = waits_alone("runs $$");
+    let arguments = arguments(&url, &name, &["--ttl", "6s"], &script);
     // A session of its own has no terminal.
     let command = clean("setsid", &[&["-w", env!("CARGO_BIN_EXE_leasehold")], &arguments[..]].concat());
     let run = Run::of(command, "").says("runs ");
@@ -152,7 +158,7 @@ fn at_a_terminal_its_keys_reach_the_command() {
 /// this time.
 fn stopped_for(time: Duration, options: &[&str]) -> Finished {
     let (server, name) = (Server::start(), name());
-    let script = "echo in front; while [ ! -e go ]; do sleep 0.02; done; echo went on | tr a-z A-Z";
+    let script = format!("{}; echo went on | tr a-z A-Z", waits_alone("in front"));
     let url = server.url();
     let line = arguments(&url, &name, options, "").split_last().unwrap().1.join(" ");
     let shell = format!(

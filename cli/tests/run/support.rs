@@ -112,7 +112,7 @@ impl Run {
 
     /// Writes a file in its directory, for which its script waits.
     pub(crate) fn write(&self, file: &str) {
-        fs::write(self.directory.path().join(file), "").unwrap();
+        fs::write(self.directory.path().join(file), "\n").unwrap();
     }
 
     /// Waits until its standard output has this.

@@ -1,84 +1,48 @@
 //! The dispatch of operations to the store, in batches, and the return of the answers.
 
 pub(crate) mod ask;
-pub(crate) mod renewals;
+pub(crate) mod calls;
 
 use std::{
     pin::Pin,
     rc::Rc,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
-use futures_util::{
-    FutureExt, Stream,
-    future::{LocalBoxFuture, join_all},
-    stream::FuturesUnordered,
-};
+use futures_util::{FutureExt, Stream, future::LocalBoxFuture, stream::FuturesUnordered};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use self::{
-    ask::{ask, ask_each},
-    renewals::{Renewing, renew},
-};
+use self::calls::{FarEnd, HandOffCall, ReleaseCall, RenewalCall};
 use crate::{
-    lease::RecordKey,
-    listeners::statistics::{Recorder, Stopwatch},
-    manager::{
-        happening::{Attempt, Happening, Happenings},
-        outage::Outage,
-        record::weight,
-    },
+    listeners::statistics::Recorder,
+    manager::{Attempt, Happenings, Outage, weight},
     runtime::batcher::{Batcher, Flight, Number},
-    store::{Hold, Store, StoreError},
+    store::Store,
 };
-
-/// A release to be sent.
-pub(crate) struct Releasing {
-    pub(crate) record: RecordKey,
-    pub(crate) hold: Hold,
-    pub(crate) cooldown: Duration,
-}
-
-/// A hand-off of a lock to the next waiter, to be sent.
-pub(crate) struct HandingOff {
-    pub(crate) from: Releasing,
-    /// The attempt of the waiter to which the lock is handed off.
-    pub(crate) attempt: Attempt,
-    /// True if that waiter comes before all waiters in the store.
-    pub(crate) overtake: bool,
-}
 
 /// The batchers, one for each operation that many callers may want at the same time, and what they have in flight.
 ///
 /// It makes progress when it is polled, and survives the manager's panics.
 pub(crate) struct Dispatch {
-    end: End,
+    end: FarEnd,
     pub(crate) attempts: Batcher<Attempt>,
-    pub(crate) releases: Batcher<Releasing>,
-    pub(crate) renewals: Batcher<Renewing>,
-    pub(crate) hand_offs: Batcher<HandingOff>,
-    in_flight: FuturesUnordered<LocalBoxFuture<'static, (Kind, Flight)>>,
+    pub(crate) releases: Batcher<ReleaseCall>,
+    pub(crate) renewals: Batcher<RenewalCall>,
+    pub(crate) hand_offs: Batcher<HandOffCall>,
+    in_flight: CallsInFlight,
     stalls: Option<Pin<Box<Sleep>>>,
 }
 
-/// The kind of a batch.
+/// The calls in flight. Each ends with its kind and its number.
+type CallsInFlight = FuturesUnordered<LocalBoxFuture<'static, (BatchKind, Flight)>>;
+
 #[derive(Clone, Copy)]
-enum Kind {
+enum BatchKind {
     Attempts,
     Releases,
     Renewals,
     HandOffs,
-}
-
-/// The far end of every batch: the store, the log of its outages, the counters, and the way back.
-#[derive(Clone)]
-struct End {
-    store: Arc<dyn Store>,
-    outage: Rc<Outage>,
-    stats: Arc<Recorder>,
-    answers: Happenings,
 }
 
 impl Dispatch {
@@ -91,7 +55,7 @@ impl Dispatch {
     ) -> Self {
         let (store, outage, stats) = (Arc::clone(store), Rc::clone(outage), Arc::clone(stats));
         Self {
-            end: End { store, outage, stats, answers },
+            end: FarEnd { store, outage, stats, answers },
             attempts: Batcher::default(),
             releases: Batcher::default(),
             renewals: Batcher::default(),
@@ -101,7 +65,6 @@ impl Dispatch {
         }
     }
 
-    /// Gathers an attempt.
     pub(crate) fn attempt(&mut self, attempt: Attempt) -> Number {
         let weight = weight(&attempt.acquisition);
         self.attempts.push(attempt, weight)
@@ -113,10 +76,10 @@ impl Dispatch {
             self.send_batches();
             while let Poll::Ready(Some((kind, flight))) = Pin::new(&mut self.in_flight).poll_next(cx) {
                 match kind {
-                    Kind::Attempts => self.attempts.landed(flight),
-                    Kind::Releases => self.releases.landed(flight),
-                    Kind::Renewals => self.renewals.landed(flight),
-                    Kind::HandOffs => self.hand_offs.landed(flight),
+                    BatchKind::Attempts => self.attempts.landed(flight),
+                    BatchKind::Releases => self.releases.landed(flight),
+                    BatchKind::Renewals => self.renewals.landed(flight),
+                    BatchKind::HandOffs => self.hand_offs.landed(flight),
                 }
             }
             let stalls = [
@@ -139,65 +102,21 @@ impl Dispatch {
     /// at once gets the resource.
     fn send_batches(&mut self) {
         let Self { end, attempts, releases, renewals, hand_offs, in_flight, .. } = self;
-        while let Some((flight, batch)) = renewals.next(Instant::now) {
-            let answered = renew(end.clone(), batch).map(move |()| (Kind::Renewals, flight));
-            in_flight.push(answered.boxed_local());
-        }
-        while let Some((flight, batch)) = releases.next(Instant::now) {
-            let answered = release(end.clone(), batch).map(move |()| (Kind::Releases, flight));
-            in_flight.push(answered.boxed_local());
-        }
-        while let Some((flight, batch)) = hand_offs.next(Instant::now) {
-            let answered = hand_off(end.clone(), batch).map(move |()| (Kind::HandOffs, flight));
-            in_flight.push(answered.boxed_local());
-        }
-        while let Some((flight, batch)) = attempts.next(Instant::now) {
-            let answered = attempt(end.clone(), batch).map(move |()| (Kind::Attempts, flight));
-            in_flight.push(answered.boxed_local());
-        }
+        send(renewals, BatchKind::Renewals, in_flight, |batch| end.clone().renew(batch));
+        send(releases, BatchKind::Releases, in_flight, |batch| end.clone().release(batch));
+        send(hand_offs, BatchKind::HandOffs, in_flight, |batch| end.clone().hand_off(batch));
+        send(attempts, BatchKind::Attempts, in_flight, |batch| end.clone().attempt(batch));
     }
 }
 
-/// Returns true if all operations of a call were answered well.
-fn all_well<T>(answers: &[Result<T, StoreError>]) -> bool {
-    answers.iter().all(Result::is_ok)
-}
-
-async fn attempt(end: End, batch: Vec<Attempt>) {
-    let asked: Vec<_> = batch.iter().map(|attempt| Arc::clone(&attempt.acquisition)).collect();
-    let stopwatch = Stopwatch::start();
-    let outcomes = ask_each("acquire", asked.len(), || end.store.acquire_each(&asked)).await;
-    stopwatch.store_answered(&end.stats, "acquire", all_well(&outcomes));
-    for (attempt, outcome) in batch.into_iter().zip(outcomes) {
-        end.answers.push(Happening::Attempted(attempt, end.outage.seen("acquire", outcome)));
+/// Sends the batches of one kind that may be in flight now.
+fn send<Verb, Call: Future<Output = ()> + 'static>(
+    gathered: &mut Batcher<Verb>,
+    kind: BatchKind,
+    in_flight: &CallsInFlight,
+    call: impl Fn(Vec<Verb>) -> Call,
+) {
+    while let Some((flight, batch)) = gathered.next(Instant::now) {
+        in_flight.push(call(batch).map(move |()| (kind, flight)).boxed_local());
     }
-}
-
-async fn release(end: End, batch: Vec<Releasing>) {
-    let asked: Vec<_> = batch.iter().map(|release| (&release.hold, release.cooldown)).collect();
-    let stopwatch = Stopwatch::start();
-    let answers = ask_each("release", asked.len(), || end.store.release_each(&asked)).await;
-    stopwatch.store_answered(&end.stats, "release", all_well(&answers));
-    for (release, answer) in batch.iter().zip(answers) {
-        end.answers.push(Happening::Released(release.record, end.outage.seen("release", answer)));
-    }
-}
-
-/// Sends each hand-off by itself. A resource has at most one at a time, so there is nothing to gather.
-async fn hand_off(end: End, batch: Vec<HandingOff>) {
-    let one = async |HandingOff { from, mut attempt, overtake }: HandingOff| {
-        let stopwatch = Stopwatch::start();
-        let answer = ask("hand_off", || end.store.hand_off(&from.hold, &attempt.acquisition, overtake)).await;
-        stopwatch.store_answered(&end.stats, "hand_off", answer.is_ok());
-        let (released, acquired) = match end.outage.seen("hand_off", answer) {
-            Ok(handed_off) => {
-                attempt.overtook = overtake && handed_off.others_wait;
-                (Ok(handed_off.released), handed_off.acquired)
-            }
-            Err(error) => (Err(error.clone()), Err(error)),
-        };
-        end.answers.push(Happening::Attempted(attempt, acquired));
-        end.answers.push(Happening::Released(from.record, released));
-    };
-    join_all(batch.into_iter().map(one)).await;
 }

@@ -3,91 +3,30 @@
 //! All callers take them in the same order, so that they never wait for each other in a circle.
 
 mod one_by_one;
+mod set;
 
-use std::{collections::BTreeMap, pin::pin, rc::Rc, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
 use self::one_by_one::{names, one_by_one};
+pub(crate) use self::set::{Set, Sets, TriedAll};
 
 use crate::{
-    core::{Acquisition, Executed, Moment, ResourceName, Token, Validity},
-    lease::{Lease, LeaseSet, shared::LeaseShared},
+    core::{Acquisition, Executed, Moment, ResourceName, Validity},
+    lease::{Lease, LeaseSet, LeaseShared},
     listeners::statistics::{Class, RequestEnd, Stopwatch},
     manager::{
-        LockManager,
-        dispatch::ask::ask_for_all,
-        happening::Happening,
-        record::{Cause, Holding, Record, Role},
-        shutdown::InFlight,
-        waiting::{attempts::NEVER_SENT, hand_off::is_alone},
+        Calls, Cause, Happening, LockManager, Record, Role, dispatch::ask::ask_for_all, is_alone,
+        waiting::attempts::NEVER_SENT,
     },
-    request::{Acquire, AcquireAll, AcquireError, OwnWaiter, options::Options, validated::ValidRequest},
+    request::{Acquire, AcquireAll, AcquireError, ValidRequest},
     runtime::{
         env::Draw,
         responder::{DeferredReply, Responder},
     },
     store::{self, AcquiredAll, Certainty, Grant, StoreError},
 };
-
-/// The sets whose first try is in flight, by the token of the first resource.
-pub(crate) type Sets = BTreeMap<Token, Set>;
-
-/// A request for several resources that has no answer yet.
-pub(crate) struct Set {
-    /// The requests in the order of the names, each name once.
-    requests: Vec<ValidRequest>,
-    options: Options,
-    reply: Responder<Result<LeaseSet, AcquireError>>,
-    asked: Moment,
-    /// True if it was told that one of its holds is over, before it knew that it has any.
-    taken: bool,
-}
-
-impl Set {
-    /// Notes that these holds are over. A grant may be what was taken.
-    pub(crate) fn note_taken(&mut self, is_taken: impl Fn(&Token) -> bool) {
-        self.taken |= self.requests.iter().any(|it| is_taken(&it.acquisition.hold.token));
-    }
-
-    fn class(&self) -> Option<Class> {
-        self.requests.first()?.class
-    }
-
-    /// Describes its requests, which wait for the first try.
-    pub(crate) fn waiters(&self, now: Moment) -> impl Iterator<Item = OwnWaiter> {
-        let waited = self.asked.elapsed(now);
-        self.requests.iter().map(move |request| {
-            let store::Acquisition { hold, mode, .. } = &*request.acquisition;
-            OwnWaiter {
-                resource: hold.resource.clone(),
-                token: hold.token.prefix(),
-                mode: *mode,
-                owner: hold.owner.clone(),
-                waited,
-                attempts: 1,
-                ahead: None,
-            }
-        })
-    }
-}
-
-/// The first try of a set, with its outcome from the store.
-pub(crate) struct TriedAll {
-    tried: Arc<[Arc<store::Acquisition>]>,
-    sent: Moment,
-    outcome: Result<AcquiredAll, StoreError>,
-    _in_flight: Arc<InFlight>,
-}
-
-impl TriedAll {
-    /// Returns the same try with an unknown outcome, for when the manager panics over it.
-    pub(crate) fn lost(&self) -> Self {
-        let (tried, _in_flight) = (Arc::clone(&self.tried), Arc::clone(&self._in_flight));
-        let outcome = Err(StoreError::reply_lost("acquire_all: the lock manager panicked"));
-        Self { tried, sent: self.sent, outcome, _in_flight }
-    }
-}
 
 impl LockManager {
     pub(crate) fn acquire_all(
@@ -123,26 +62,24 @@ impl LockManager {
         let wait = set.requests[0].wait;
         // The end of the wait counts during the first try too.
         let within = if wait.is_zero() { Duration::MAX } else { wait };
-        let tried: Arc<[_]> = set.requests.iter().map(|request| Arc::clone(&request.acquisition)).collect();
+        let tried: Arc<[_]> =
+            set.requests.iter().map(|request| Arc::clone(&request.terms.acquisition)).collect();
         let reply = set.reply.clone();
         self.sets.insert(tried[0].hold.token, set);
         self.stats.attempted();
-        let (store, happenings, in_flight) =
-            (Arc::clone(&self.store), self.happenings.clone(), Arc::new(self.shutdown.in_flight()));
-        let (outage, stats) = (Rc::clone(&self.outage), Arc::clone(&self.stats));
+        let (Calls { store, outage }, happenings, in_flight) =
+            (self.calls(), self.happenings.clone(), Arc::new(self.shutdown.in_flight()));
+        let stats = Arc::clone(&self.stats);
         // Validity counts from here: before anything is sent.
         let (sent, began, asked) = (self.clock.now(), Instant::now(), self.seats.sets.ask());
         actix_rt::spawn(async move {
-            let tried_all = |outcome| TriedAll {
-                tried: Arc::clone(&tried),
-                sent,
-                outcome,
-                _in_flight: Arc::clone(&in_flight),
+            let tell = |outcome| {
+                let (tried, _in_flight) = (Arc::clone(&tried), Arc::clone(&in_flight));
+                happenings.push(Happening::TriedAll(TriedAll { tried, sent, outcome, _in_flight }));
             };
             let seat = timeout(within, asked.seat()).await;
             if seat.is_err() || reply.is_closed() {
-                return happenings
-                    .push(Happening::TriedAll(tried_all(Err(StoreError::unavailable(NEVER_SENT)))));
+                return tell(Err(StoreError::unavailable(NEVER_SENT)));
             }
             let within = within.saturating_sub(began.elapsed());
             let mut asking = pin!(async {
@@ -151,14 +88,13 @@ impl LockManager {
                 stopwatch.store_answered(&stats, "acquire_all", answer.is_ok());
                 answer
             });
-            let outcome = match timeout(within, &mut asking).await {
-                Ok(outcome) => outage.seen("acquire_all", outcome),
+            match timeout(within, &mut asking).await {
+                Ok(outcome) => tell(outage.seen("acquire_all", outcome)),
                 Err(_) => {
-                    happenings.push(Happening::TriedAll(tried_all(Err(StoreError::timed_out(within)))));
-                    outage.seen("acquire_all", asking.await)
+                    tell(Err(StoreError::timed_out(within)));
+                    tell(outage.seen("acquire_all", asking.await));
                 }
-            };
-            happenings.push(Happening::TriedAll(tried_all(outcome)));
+            }
         });
     }
 
@@ -170,10 +106,9 @@ impl LockManager {
         }
     }
 
-    /// Counts the end of a set.
     fn count_set(&self, set: &Set, end: RequestEnd) {
         let waited = set.asked.elapsed(self.clock.now());
-        self.count(set.requests.len(), set.class(), end);
+        self.count(set.requests.len(), set.requests[0].terms.class, end);
         set.requests.iter().for_each(|request| request.span.ended(end.as_str(), 1, waited));
     }
 
@@ -184,10 +119,7 @@ impl LockManager {
             self.stats.ended(class, end);
         }
     }
-}
 
-impl LockManager {
-    /// Handles the outcome of the first try of a set.
     pub(crate) fn tried_all(&mut self, TriedAll { tried, sent, outcome, _in_flight }: TriedAll) {
         let Some(set) = self.sets.remove(&tried[0].hold.token) else {
             // The caller has been answered.
@@ -232,9 +164,7 @@ impl LockManager {
         self.count_set(&set, end);
         set.reply.answer(Err(error));
     }
-}
 
-impl LockManager {
     fn reclaim_all(
         &mut self,
         tried: &[Arc<store::Acquisition>],
@@ -255,17 +185,17 @@ impl LockManager {
         let Set { requests, reply, asked, .. } = set;
         let (now, durability) = (self.clock.now(), self.store.durability());
         let waited = asked.elapsed(now);
-        let ttl = requests[0].acquisition.ttl;
+        let ttl = requests[0].terms.acquisition.ttl;
         let mut leases = Vec::with_capacity(requests.len());
         let mut too_late = None;
         let in_time = Validity::granted(sent, ttl).is_valid(now);
         for (request, grant) in requests.into_iter().zip(grants) {
-            let (hold, class) = (request.acquisition.hold.clone(), request.class);
+            let (hold, class) = (request.terms.acquisition.hold.clone(), request.terms.class);
             if in_time {
                 request.span.granted(1, waited, grant.fence);
                 let state = self.hold_one(request, (asked, sent), grant, now);
-                self.count(1, state.class, RequestEnd::Granted { attempts: 1, waited });
-                leases.push(Lease::new(state, Arc::clone(&self.link), durability));
+                self.count(1, state.terms.class, RequestEnd::Granted { attempts: 1, waited });
+                leases.push(Lease::new(state, Arc::clone(&self.renewers.manager), durability));
             } else {
                 let end = RequestEnd::Failed("too_late");
                 request.span.ended(end.as_str(), 1, waited);
@@ -284,7 +214,6 @@ impl LockManager {
         }
     }
 
-    /// Makes the lease of one of a set.
     fn hold_one(
         &mut self,
         mut request: ValidRequest,
@@ -292,17 +221,17 @@ impl LockManager {
         grant: Grant,
         now: Moment,
     ) -> Arc<LeaseShared> {
-        let hold = request.acquisition.hold.clone();
-        let reclaiming = Role::Releasing(self.releasing(Cause::Reclaim));
-        let decisions = Acquisition::held(None).asked_at(asked, request.wait, request.acquisition.ttl);
+        let hold = request.terms.acquisition.hold.clone();
+        let reclaiming = self.releasing(Cause::Reclaim(None));
+        let decisions = Acquisition::held(None).asked_at(asked, request.wait, request.terms.acquisition.ttl);
         let record = self.records.insert(Record::new(hold.clone(), decisions, reclaiming));
         self.records.name(hold.token, record);
-        let lease = self.lease(record, &mut request, sent, grant, now);
-        let (alone, bound_to) = (is_alone(request.acquisition.mode, &hold), request.bound_to);
-        let bound = bound_to.is_some();
-        let holding = Holding { lease: Arc::clone(&lease), bound_to, renewer: None };
+        let holding = self.lease(record, &mut request, sent, grant, now);
+        let (lease, bound) = (Arc::clone(&holding.lease), holding.bound_to.is_some());
         self.records.with(record, |it| it.role = Role::Holding(holding));
-        if alone && let Some(cohort) = self.find_cohort(record) {
+        if is_alone(&lease.terms.acquisition)
+            && let Some(cohort) = self.find_cohort(record)
+        {
             self.cohorts.granted(cohort, record, false);
         }
         self.note_held(&lease, now, bound);

@@ -9,11 +9,7 @@ use crate::{
     core::{InvalidValue, Moment, ResourceName},
     lease::{Lease, LeaseSet, set::first_lost},
     manager::LockManager,
-    request::{
-        Acquire, AcquireError,
-        options::{Options, Wait},
-        validated::ValidRequest,
-    },
+    request::{Acquire, AcquireError, Options, ValidRequest, Wait},
     runtime::env::Clock,
     store::ALL_AT_MOST,
 };
@@ -21,9 +17,8 @@ use crate::{
 /// The interval between reports when the request requires no heartbeat.
 const NO_HEARTBEAT: Duration = Duration::from_secs(3600);
 
-/// Takes the resources of these requests, which are in order, each within what is left of the wait. Resources that are
-/// taken are held and renewed. They are released if one is not granted. If one is lost while the others are waited
-/// for, all are taken again from the beginning.
+/// Takes the resources of these requests, which are in order, each within what is left of the wait. If one is not granted,
+/// those taken before are released. If one is lost meanwhile, all are taken again from the beginning.
 pub(crate) async fn one_by_one(
     manager: &Addr<LockManager>,
     clock: &dyn Clock,
@@ -35,7 +30,7 @@ pub(crate) async fn one_by_one(
     'again: loop {
         let mut leases = Vec::with_capacity(requests.len());
         for request in requests {
-            let name = &request.acquisition.hold.resource;
+            let name = &request.terms.acquisition.hold.resource;
             let wait = match options.wait {
                 Some(Wait::Forever) => Wait::Forever,
                 _ => Wait::AtMost(deadline.remaining(clock.now())),

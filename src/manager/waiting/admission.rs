@@ -4,14 +4,10 @@ use std::time::Duration;
 
 use crate::{
     core::{Acquisition, Event, InvalidValue, Moment, Terms, Token},
-    lease::Lease,
+    lease::{Lease, RecordKey},
     listeners::statistics::{Class, RequestEnd},
-    manager::{
-        LockManager,
-        record::{Record, Role, Waiter},
-        waiting::hand_off::is_alone,
-    },
-    request::{AcquireError, Request, validated::ValidRequest},
+    manager::{LockManager, Record, Role, WaitingRequest, is_alone},
+    request::{AcquireError, Request, ValidRequest},
     runtime::responder::{DeferredReply, Responder},
 };
 
@@ -24,7 +20,7 @@ impl LockManager {
         let (token, now) = (self.random.token(), self.clock.now());
         let class = self.stats.class(request.options.class.as_deref());
         self.stats.requested(class);
-        match self.admit(request, token, class) {
+        match self.may_admit().and_then(|()| Ok(self.check(request, token, class)?)) {
             Ok(request) => self.begin(request, reply, now),
             Err(error) => {
                 tracing::debug!(%error, "a request was refused");
@@ -33,16 +29,6 @@ impl LockManager {
             }
         }
         deferred
-    }
-
-    fn admit<Kind>(
-        &self,
-        request: Request<Kind>,
-        token: Token,
-        class: Option<Class>,
-    ) -> Result<ValidRequest, AcquireError> {
-        self.may_admit()?;
-        Ok(self.check(request, token, class)?)
     }
 
     /// Checks that there is room for one more request.
@@ -57,11 +43,12 @@ impl LockManager {
         Ok(())
     }
 
-    /// Returns the number of requests that have no answer yet, or of which something has not been sent or answered: an
-    /// attempt, or a release.
+    /// Returns the number of requests that have no answer yet, or an attempt or a release without one.
     pub(crate) fn unsettled(&self) -> usize {
         if planted!("what is over and unanswered does not count") {
-            return self.pending + self.sets.len();
+            let is_pending = |it: &mut Record| it.waiter().is_some() && it.decisions.has_caller();
+            let pending = |record: &RecordKey| self.records.with(*record, is_pending) == Some(true);
+            return self.records.waiting().into_iter().filter(pending).count() + self.sets.len();
         }
         self.records.len().saturating_sub(self.held) + self.sets.len()
     }
@@ -77,22 +64,21 @@ impl LockManager {
         ValidRequest::check(request, token, &self.settings, own, (&self.about, self.inbox), class)
     }
 
-    /// Begins an acquisition.
     fn begin(&mut self, request: ValidRequest, reply: Responder<Result<Lease, AcquireError>>, now: Moment) {
         let (wait, joins_cohort) = (request.wait, self.joins_cohort(&request));
-        let (hold, ttl) = (request.acquisition.hold.clone(), request.acquisition.ttl);
+        let (hold, ttl) = (request.terms.acquisition.hold.clone(), request.terms.acquisition.ttl);
         let decisions = Acquisition::new(Terms {
             asked: now,
             wait,
             pauses: request.pauses.clone(),
             ttl,
-            ticket_ttl: request.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
+            ticket_ttl: request.terms.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
             grant_window: self.settings.wait.grant_window,
-            alone: is_alone(request.acquisition.mode, &hold),
+            alone: is_alone(&request.terms.acquisition),
         });
         let (resource, token) = (hold.resource.clone(), hold.token);
         let in_flight = self.shutdown.in_flight();
-        let waiter = Waiter {
+        let waiter = WaitingRequest {
             request,
             reply,
             answer: None,
@@ -104,7 +90,6 @@ impl LockManager {
         };
         let record = self.records.insert(Record::new(hold, decisions, Role::Waiting(Box::new(waiter))));
         self.records.name(token, record);
-        self.pending += 1;
         if joins_cohort {
             self.join_cohort(record, &resource, now);
         } else {

@@ -4,16 +4,10 @@ use std::sync::Arc;
 
 use crate::{
     core::{Answer, End, Event, Moment, Told},
-    lease::{Lease, RecordKey, shared::LeaseShared, terms::LeaseTerms},
+    lease::{Lease, LeaseChange, LeaseShared, LeaseTerms, RecordKey},
     listeners::statistics::RequestEnd,
-    manager::{
-        LockManager,
-        happening::Attempt,
-        monitor::next_check,
-        record::{Holding, Role, Waiter},
-        waiting::{cohorts::CohortKey, hand_off::is_alone},
-    },
-    request::{AcquireError, validated::ValidRequest},
+    manager::{Attempt, CohortKey, Holding, LockManager, Role, WaitingRequest, is_alone, next_check},
+    request::{AcquireError, ValidRequest},
     runtime::responder::Responder,
     store::{Durability, Grant, Refusal, StoreError},
 };
@@ -30,7 +24,7 @@ impl LockManager {
         let sent = if planted!("validity counted from the reply to an acquisition") { now } else { sent };
         let event = Event::Answered { sent, answer: Answer::Granted };
         let Some((steps, followed)) = self.decide(record, event, now) else { return };
-        let alone = is_alone(acquisition.mode, &acquisition.hold);
+        let alone = is_alone(acquisition);
         let cohort = if alone { self.find_cohort(record) } else { None };
         if let Some(cohort) = cohort {
             let unknown = self.records.with(record, |it| it.decisions.has_unknown()) == Some(true);
@@ -42,7 +36,7 @@ impl LockManager {
             // The caller has its lease: from here on its record is no more in hand.
             self.in_hand = None;
         } else if let Some(cohort) = cohort {
-            self.cohorts.released(cohort, record);
+            self.cohorts.with(cohort, |it| it.released(record));
         }
         self.carry_out(record, steps, followed, None, now);
         if let Some(cohort) = cohort {
@@ -61,27 +55,25 @@ impl LockManager {
     ) {
         let held = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
-            let Waiter { request, reply, place, .. } = it.waiter()?;
+            let WaitingRequest { request, reply, place, .. } = it.waiter()?;
             request.span.granted(attempts, waited, grant.fence);
-            self.default_waits.granted(request);
-            let (lease, reply, place) =
-                (self.lease(record, request, sent, grant, now), reply.clone(), *place);
-            let bound_to = request.bound_to.take();
-            let bound = bound_to.is_some();
-            it.role = Role::Holding(Holding { lease: Arc::clone(&lease), bound_to, renewer: None });
-            Some((lease, reply, attempts, waited, bound, place))
+            let holding = self.lease(record, request, sent, grant, now);
+            let (lease, reply, place) = (Arc::clone(&holding.lease), reply.clone(), *place);
+            let (bound, by_default) = (holding.bound_to.is_some(), request.waits_by_default);
+            it.role = Role::Holding(holding);
+            Some((lease, reply, attempts, waited, bound, place, by_default))
         });
-        let Some((lease, reply, attempts, waited, bound, place)) = held.flatten() else { return };
-        self.pending -= 1;
+        let Some((lease, reply, attempts, waited, bound, place, by_default)) = held.flatten() else { return };
+        self.default_waits.granted += u64::from(by_default);
         self.note_held(&lease, now, bound);
         self.note_served(&lease, place, (overtook, now - waited), now);
         let hold = lease.hold();
-        self.stats.ended(lease.class, RequestEnd::Granted { attempts, waited });
+        self.stats.ended(lease.terms.class, RequestEnd::Granted { attempts, waited });
         tracing::debug!(
-            resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.acquisition.mode,
+            resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.terms.acquisition.mode,
             fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
         );
-        let lease = Lease::new(lease, Arc::clone(&self.link), durability);
+        let lease = Lease::new(lease, Arc::clone(&self.renewers.manager), durability);
         reply.answer_in_turn(&mut self.answers, Ok(lease), |unsent| {
             if let Ok(lease) = unsent {
                 lease.return_unused();
@@ -89,7 +81,7 @@ impl LockManager {
         });
     }
 
-    /// Returns the state of a lease that was requested at `sent` and is granted now.
+    /// Makes the lease that was requested at `sent` and is granted now.
     pub(crate) fn lease(
         &self,
         record: RecordKey,
@@ -97,27 +89,20 @@ impl LockManager {
         sent: Moment,
         grant: Grant,
         now: Moment,
-    ) -> Arc<LeaseShared> {
-        let terms = LeaseTerms {
-            record,
-            acquisition: Arc::clone(&request.acquisition),
-            plan: request.renewal,
-            min_hold: request.min_hold,
-            handed_out: !request.for_a_set,
-            events: request.events.take(),
-            class: request.class,
-            span: &request.span,
-            sent,
-            grant,
-        };
-        Arc::new(LeaseShared::granted(terms, now, &self.clock, &self.stats))
+    ) -> Holding {
+        let terms = LeaseTerms { events: request.terms.events.take(), ..request.terms.clone() };
+        let times = (sent, now);
+        let lease =
+            LeaseShared::granted(record, terms, &request.span, times, grant, &self.clock, &self.stats);
+        let lease = Arc::new(lease);
+        Holding { lease, bound_to: request.bound_to.take(), renewer: None }
     }
 
     /// Counts a new lease, tells its listener, and has it monitored.
     pub(crate) fn note_held(&mut self, lease: &LeaseShared, now: Moment, bound: bool) {
         self.held += 1;
-        lease.tell_granted();
-        self.records.set_timer(lease.record, next_check(lease, now, bound, false));
+        lease.tell(LeaseChange::Granted);
+        self.records.set_timer(lease.record, Some(next_check(lease, now, bound, false)));
     }
 
     /// Counts the end of a request. Returns the caller and its error; the caller is told last of all.
@@ -128,8 +113,7 @@ impl LockManager {
         failure: Option<AcquireError>,
         now: Moment,
     ) -> Option<Refused> {
-        self.pending -= 1;
-        let class = self.records.with(record, |it| it.waiter()?.request.class).flatten();
+        let class = self.records.with(record, |it| it.waiter()?.request.terms.class).flatten();
         let (counted, error) = match (end, failure) {
             (End::Cancelled, _) => {
                 self.stats.ended(class, RequestEnd::Cancelled);
@@ -137,8 +121,9 @@ impl LockManager {
                 return None;
             }
             (End::TooLate, _) => {
-                let ttl =
-                    self.records.with(record, |it| it.waiter().map(|it| it.request.acquisition.ttl))??;
+                let ttl = self
+                    .records
+                    .with(record, |it| it.waiter().map(|it| it.request.terms.acquisition.ttl))??;
                 (RequestEnd::Failed("too_late"), AcquireError::TooLate { ttl })
             }
             (_, Some(error)) => (RequestEnd::Failed(error.kind()), error),
@@ -154,14 +139,15 @@ impl LockManager {
     }
 
     /// Ends the span of a request, and traces it. Its record may stay, for others that rely on its ticket.
-    fn end_span(&self, record: RecordKey, end: RequestEnd, now: Moment) {
-        self.trace_ended(record, end, now);
-        self.count_default_wait(record, end);
+    fn end_span(&mut self, record: RecordKey, end: RequestEnd, now: Moment) {
+        self.trace.ended(&self.records, record, end, now);
         let ended = self.records.with(record, |it| {
             let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
-            Some((std::mem::take(&mut it.waiter()?.request.span), attempts, waited))
+            let request = &mut it.waiter()?.request;
+            Some((std::mem::take(&mut request.span), attempts, waited, request.waits_by_default))
         });
-        if let Some((span, attempts, waited)) = ended.flatten() {
+        if let Some((span, attempts, waited, by_default)) = ended.flatten() {
+            self.default_waits.timed_out += u64::from(by_default && end == RequestEnd::TimedOut);
             span.ended(end.as_str(), attempts, waited);
         }
     }
@@ -198,7 +184,7 @@ impl LockManager {
     pub(crate) fn abandon(&mut self, record: RecordKey) {
         let abandoned = self.records.with(record, |it| Some((it.cohort?, it.arrival.take()?)));
         if let Some((cohort, arrival)) = abandoned.flatten() {
-            self.cohorts.abandon(cohort, arrival);
+            self.cohorts.with(cohort, |it| it.abandon(arrival));
         }
     }
 
@@ -206,7 +192,7 @@ impl LockManager {
     pub(crate) fn leave_cohort(&mut self, record: RecordKey) -> Option<CohortKey> {
         let (cohort, arrival) =
             self.records.with(record, |it| Some((it.cohort?, it.arrival.take()))).flatten()?;
-        self.cohorts.remove(cohort, record, arrival);
+        self.cohorts.with(cohort, |it| it.remove(record, arrival));
         Some(cohort)
     }
 }

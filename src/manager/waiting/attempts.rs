@@ -1,17 +1,13 @@
 //! The attempts of waiters: sent to the store, and answered.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use crate::{
-    core::{Acquisition, Answer, Event, Executed, Moment, Told},
+    core::{Answer, Event, Moment, Told},
     lease::RecordKey,
-    manager::{
-        LockManager,
-        happening::Attempt,
-        record::{Cause, Record, Role},
-    },
+    manager::{Attempt, LockManager, Record},
     request::AcquireError,
-    store::{self, Acquired, Certainty, Hold, StoreError},
+    store::{self, Acquired, Certainty, StoreError},
 };
 
 /// The reason of a request whose attempt was taken back.
@@ -29,10 +25,10 @@ impl LockManager {
     ) -> Option<Attempt> {
         let (acquisition, cohort) = self.records.with(record, |it| {
             let cohort = it.cohort.filter(|_| followed && it.arrival.is_some());
-            Some((Arc::clone(&it.waiter()?.request.acquisition), cohort))
+            Some((Arc::clone(&it.waiter()?.request.terms.acquisition), cohort))
         })??;
         if let Some(cohort) = cohort {
-            self.cohorts.lead(cohort, record);
+            self.cohorts.with(cohort, |it| it.lead(record));
         }
         self.stats.attempted();
         Some(Attempt { record, acquisition, sent, overtook: false })
@@ -53,13 +49,15 @@ impl LockManager {
         first.then(|| AcquireError::Store(StoreError::unavailable(NEVER_SENT)))
     }
 
-    /// Handles the answer to an attempt. Its record waits for it; if it is gone, the same answer was decided about before the
-    /// manager panicked, and nothing is left to do.
+    /// Handles the answer to an attempt. If its record is gone, it was decided about before the manager panicked.
     pub(crate) fn attempted(&mut self, attempt: &Attempt, outcome: Result<Acquired, StoreError>) {
         let (record, now) = (attempt.record, self.clock.now());
         let (mut failure, mut expected) = (None, None);
+        let is_taken = |it: &mut Record| it.waiter().is_some_and(|waiter| waiter.taken);
         let answer = match outcome {
-            Ok(Acquired::Granted(_)) if self.was_taken(attempt) => {
+            // A grant may be what was taken, and a later one may still be taken: whoever takes a hold repeats its release until
+            // that is certain.
+            Ok(Acquired::Granted(_)) if self.records.with(record, is_taken) == Some(true) => {
                 let unknown = StoreError::reply_lost("acquire: taken away before the answer was here");
                 failure = Some(AcquireError::Store(unknown));
                 Answer::Failed { unknown: true, transient: false }
@@ -74,7 +72,10 @@ impl LockManager {
             Ok(Acquired::Queued { refusal, ahead }) => {
                 let remaining = refusal.remaining;
                 expected = self.expect(record, Some(ahead), &refusal.by, now);
-                self.tell_queued(record, ahead, expected);
+                self.records.with(record, |it| {
+                    let news = it.decisions.ahead() != Some(ahead);
+                    it.waiter().filter(|_| news).map(|waiter| waiter.tell_queued(ahead, expected))
+                });
                 self.note_answer(record, Ok(refusal));
                 Answer::Refused { remaining, ahead: Some(ahead) }
             }
@@ -102,12 +103,6 @@ impl LockManager {
         }
     }
 
-    /// Returns true if the waiter was told that its hold is over. A grant may be what was taken, and a later one may still be
-    /// taken: whoever takes a hold repeats its release until that is certain.
-    fn was_taken(&self, attempt: &Attempt) -> bool {
-        self.records.with(attempt.record, |it| it.waiter().is_some_and(|waiter| waiter.taken)) == Some(true)
-    }
-
     fn note_answer(&self, record: RecordKey, answer: Result<store::Refusal, StoreError>) {
         let newly_behind = self.records.with(record, |it| {
             let cohort = it.cohort;
@@ -121,24 +116,5 @@ impl LockManager {
         if let Some((cohort, holder)) = newly_behind.flatten() {
             self.link_followers(cohort, &holder);
         }
-    }
-
-    /// Tells the listener of a waiter how many are ahead of it, if that has changed.
-    fn tell_queued(&self, record: RecordKey, ahead: u64, expected: Option<Duration>) {
-        self.records.with(record, |it| {
-            let news = it.decisions.ahead() != Some(ahead);
-            if let Some(waiter) = it.waiter().filter(|_| news) {
-                waiter.tell_queued(ahead, expected);
-            }
-        });
-    }
-
-    /// Releases a token that nobody wants, until that is certain or until `end`.
-    pub(crate) fn reclaim(&mut self, hold: Hold, executed: Executed, end: Moment) {
-        let opening = self.clock.now();
-        let decisions = Acquisition::held((executed == Executed::Perhaps).then_some(end));
-        let role = Role::Releasing(self.releasing(Cause::Reclaim));
-        let record = self.records.insert(Record::new(hold, decisions, role));
-        self.on_at(record, Event::Release { opening, end, hand_off: false }, opening);
     }
 }

@@ -7,7 +7,7 @@ use slotmap::{Key, SlotMap};
 use crate::{
     core::{Cohort, Lack, ResourceName},
     lease::RecordKey,
-    request::tuning::Queue,
+    request::Queue,
 };
 
 /// The largest number of queues that are told at a time.
@@ -23,13 +23,13 @@ slotmap::new_key_type! {
 /// A waiter looks its resource up by the name once. From then on its record has the key of the cohort.
 #[derive(Default)]
 pub(crate) struct Cohorts {
-    cohorts: SlotMap<CohortKey, Known>,
+    cohorts: SlotMap<CohortKey, KnownCohort>,
     by_resource: HashMap<ResourceName, CohortKey>,
     arrivals: u64,
 }
 
 /// A cohort, and what else is known about it.
-struct Known {
+struct KnownCohort {
     resource: ResourceName,
     cohort: Cohort<RecordKey>,
     /// The number of grants so far.
@@ -40,14 +40,13 @@ struct Known {
 }
 
 impl Cohorts {
-    /// Adds a waiter at the end of the cohort for a resource. Returns the cohort, the waiter's arrival, and the number of
-    /// members ahead of it.
+    /// Adds a waiter to the cohort for a resource. Returns the cohort, its arrival, and the number of members ahead of it.
     pub(crate) fn join(&mut self, resource: &ResourceName, record: RecordKey) -> (CohortKey, u64, usize) {
         self.arrivals += 1;
         let Self { cohorts, by_resource, arrivals, .. } = self;
         let new = || {
             let (resource, cohort) = (resource.clone(), Cohort::default());
-            cohorts.insert(Known { resource, cohort, granted: 0, unplaced_from: None })
+            cohorts.insert(KnownCohort { resource, cohort, granted: 0, unplaced_from: None })
         };
         let key = *by_resource.entry(resource.clone()).or_insert_with(new);
         let ahead = cohorts[key].cohort.join(record, *arrivals);
@@ -60,21 +59,6 @@ impl Cohorts {
         known.or_else(|| self.by_resource.get(resource).copied())
     }
 
-    /// Makes a member a leader.
-    pub(crate) fn lead(&mut self, key: CohortKey, record: RecordKey) {
-        self.with(key, |cohort| cohort.lead(record));
-    }
-
-    /// Removes the member of this arrival. If it leads, its ticket is kept.
-    pub(crate) fn abandon(&mut self, key: CohortKey, arrival: u64) {
-        self.with(key, |cohort| cohort.abandon(arrival));
-    }
-
-    /// Removes a waiter, with its ticket.
-    pub(crate) fn remove(&mut self, key: CohortKey, record: RecordKey, arrival: Option<u64>) {
-        self.with(key, |cohort| cohort.remove(record, arrival));
-    }
-
     /// Notes that the resource was granted: handed off ahead of other processes, or in its turn.
     pub(crate) fn granted(&mut self, key: CohortKey, record: RecordKey, handed_off: bool) {
         if let Some(known) = self.cohorts.get_mut(key) {
@@ -83,34 +67,15 @@ impl Cohorts {
         }
     }
 
-    /// Notes that the lease of this record is over.
-    pub(crate) fn released(&mut self, key: CohortKey, record: RecordKey) {
-        self.with(key, |cohort| cohort.released(record));
-    }
-
-    fn with(&mut self, key: CohortKey, change: impl FnOnce(&mut Cohort<RecordKey>)) {
+    /// Changes a cohort, if it is there.
+    pub(crate) fn with(&mut self, key: CohortKey, change: impl FnOnce(&mut Cohort<RecordKey>)) {
         if let Some(known) = self.cohorts.get_mut(key) {
             change(&mut known.cohort);
         }
     }
 
-    fn get(&self, key: CohortKey) -> Option<&Cohort<RecordKey>> {
+    pub(crate) fn get(&self, key: CohortKey) -> Option<&Cohort<RecordKey>> {
         self.cohorts.get(key).map(|known| &known.cohort)
-    }
-
-    /// Returns the next member, and whether it may be served ahead of other processes (at most `limit` hand-offs in a row).
-    pub(crate) fn next(&self, key: CohortKey, limit: u32) -> Option<(RecordKey, bool)> {
-        self.get(key)?.next(limit)
-    }
-
-    /// Returns the members that have no answer yet, in the order of their arrival.
-    pub(crate) fn members(&self, key: CohortKey) -> impl Iterator<Item = RecordKey> {
-        self.get(key).into_iter().flat_map(Cohort::members)
-    }
-
-    /// Returns the number of members that have no answer yet.
-    pub(crate) fn waiting(&self, key: CohortKey) -> u64 {
-        self.get(key).map_or(0, |cohort| cohort.waiting() as u64)
     }
 
     /// Notes that the place of the member of this arrival is not known.
@@ -132,19 +97,9 @@ impl Cohorts {
         Some((ahead as u64, members))
     }
 
-    /// Returns the leader that came first.
-    pub(crate) fn leader(&self, key: CohortKey) -> Option<RecordKey> {
-        self.get(key)?.leader()
-    }
-
     /// Returns the lease of this manager that holds the resource.
     pub(crate) fn holder(&self, key: CohortKey) -> Option<RecordKey> {
         self.get(key)?.holder()
-    }
-
-    /// Returns true if others rely on the ticket of this leader.
-    pub(crate) fn relies_on(&self, key: CohortKey, record: RecordKey) -> bool {
-        self.get(key).is_some_and(|cohort| cohort.relies_on(record))
     }
 
     /// Returns what a cohort lacks after it has changed. An empty one is removed.
@@ -153,7 +108,7 @@ impl Cohorts {
         if !cohort.is_empty() {
             return cohort.lack();
         }
-        let Known { resource, .. } = self.cohorts.remove(key)?;
+        let KnownCohort { resource, .. } = self.cohorts.remove(key)?;
         self.by_resource.remove(&resource);
         None
     }
@@ -161,7 +116,7 @@ impl Cohorts {
     /// Returns the longest queues, of cohorts in which somebody waits.
     pub(crate) fn longest_queues(&self) -> Vec<Queue> {
         let waited_for = self.cohorts.iter().filter(|(_, known)| known.cohort.waiting() > 0);
-        let queue = |(key, Known { cohort, granted, .. }): (CohortKey, &Known)| Queue {
+        let queue = |(key, KnownCohort { cohort, granted, .. }): (CohortKey, &KnownCohort)| Queue {
             key: key.data().as_ffi(),
             waiting: u32::try_from(cohort.waiting()).unwrap_or(u32::MAX),
             granted: *granted,

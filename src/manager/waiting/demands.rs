@@ -9,9 +9,9 @@ const AT_MOST: usize = 1_024;
 
 /// The resources in demand. One that nobody has waited for is not among them, and costs nothing.
 #[derive(Default)]
-pub(crate) struct Demands(HashMap<ResourceName, Known>);
+pub(crate) struct Demands(HashMap<ResourceName, KnownDemand>);
 
-struct Known {
+struct KnownDemand {
     demand: Demand,
     /// The moment at which somebody had to wait for it last.
     asked: Moment,
@@ -23,7 +23,7 @@ impl Demands {
         if self.0.len() >= AT_MOST && !self.0.contains_key(resource) {
             self.forget_half();
         }
-        let new = || Known { demand: Demand::default(), asked: now };
+        let new = || KnownDemand { demand: Demand::default(), asked: now };
         let known = self.0.entry(resource.clone()).or_insert_with(new);
         known.asked = now;
         &mut known.demand
@@ -39,8 +39,7 @@ impl Demands {
         self.0.retain(|_, known| known.asked.elapsed(now) <= LONGEST_MEMORY);
     }
 
-    /// Forgets the half of the resources that nobody has waited for in the longest time. A half at once, so that most new ones
-    /// cost no search.
+    /// Forgets the resources that nobody has waited for in the longest time: half of them, so that most cost no search.
     fn forget_half(&mut self) {
         let mut asked: Vec<Moment> = self.0.values().map(|known| known.asked).collect();
         let (_, median, _) = asked.select_nth_unstable(AT_MOST / 2);

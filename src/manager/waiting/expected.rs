@@ -3,12 +3,9 @@
 use std::time::Duration;
 
 use crate::{
-    core::{Event, Mode, Moment, ResourceName, TokenPrefix, Told},
-    lease::{RecordKey, shared::LeaseShared},
-    manager::{
-        LockManager,
-        waiting::{cohorts::CohortKey, hand_off::is_alone, place::Place},
-    },
+    core::{Cohort, Event, Mode, Moment, ResourceName, TokenPrefix, Told},
+    lease::{LeaseShared, RecordKey},
+    manager::{CohortKey, LockManager, Place, is_alone},
     store::{Acquisition, Holder, HolderState},
 };
 
@@ -37,10 +34,7 @@ impl Front {
     }
 
     const fn own_age(self) -> Option<Duration> {
-        match self {
-            Self::Own(age) => Some(age),
-            Self::Other(_) | Self::Readers | Self::Somebody | Self::Unknown => None,
-        }
+        if let Self::Own(age) = self { Some(age) } else { None }
     }
 }
 
@@ -57,7 +51,7 @@ impl LockManager {
     ) -> Option<Duration> {
         let (resource, cohort, waits) = self.records.with(record, |it| {
             let (resource, cohort) = (it.hold.resource.clone(), it.cohort);
-            Some((resource, cohort, it.waiter()?.request.acquisition.ticket.is_some()))
+            Some((resource, cohort, it.waiter()?.request.terms.acquisition.ticket.is_some()))
         })??;
         let is_ours = cohort.is_some_and(|cohort| self.cohorts.holder(cohort).is_some());
         let ahead = match (ahead, cohort) {
@@ -159,11 +153,11 @@ impl LockManager {
         now: Moment,
     ) {
         let Some(demand) = self.demands.known(&lease.hold().resource) else { return };
-        let mode = lease.acquisition.mode;
+        let mode = lease.terms.acquisition.mode;
         if mode == Mode::Shared {
             demand.read(now);
         }
-        if is_alone(mode, lease.hold()) {
+        if is_alone(&lease.terms.acquisition) {
             demand.holder(lease.hold().token.prefix(), now);
             demand.granted(overtook, wanted, now);
         }
@@ -178,7 +172,7 @@ impl LockManager {
 
     /// Notes the release of a lease. One of an owner may be one of several, which end at other times.
     pub(crate) fn note_over(&mut self, lease: &LeaseShared, now: Moment) {
-        if is_alone(lease.acquisition.mode, lease.hold())
+        if is_alone(&lease.terms.acquisition)
             && let Some(demand) = self.demands.known(&lease.hold().resource)
         {
             demand.held(lease.held_for_at(now), now);
@@ -191,7 +185,7 @@ impl LockManager {
         let (told, cohort, place, resource, mode) = self.records.with(record, |it| {
             let (told, cohort, resource) = (it.decisions.told(), it.cohort, it.hold.resource.clone());
             let waiter = it.waiter()?;
-            Some((told, cohort, waiter.place?, resource, waiter.request.acquisition.mode))
+            Some((told, cohort, waiter.place?, resource, waiter.request.terms.acquisition.mode))
         })??;
         if matches!(told, Told::Nothing | Told::Failed) {
             return None;
@@ -219,7 +213,8 @@ impl LockManager {
         now: Moment,
     ) -> Option<Duration> {
         let (ahead, members) = ahead;
-        let mode = self.records.with(record, |it| it.waiter().map(|it| it.request.acquisition.mode))??;
+        let mode =
+            self.records.with(record, |it| it.waiter().map(|it| it.request.terms.acquisition.mode))??;
         let Some(turns) = self.turns(resource, mode, ahead, front, now) else {
             self.records.with(record, |it| it.waiter()?.place.as_mut().map(Place::lose));
             return None;
@@ -268,12 +263,12 @@ impl LockManager {
             return Some(Front::Own(lease.held_for_at(now)));
         }
         let Self { cohorts, records, demands, .. } = self;
-        records.with(cohorts.leader(cohort)?, |it| {
+        records.with(cohorts.get(cohort)?.leader()?, |it| {
             // The holder that it was told may have been followed by another one since.
             let Told::Refused { .. } = it.decisions.told() else { return None };
             let demand = demands.known(&it.hold.resource);
             let waiter = it.waiter()?;
-            let (place, mode) = (waiter.place, waiter.request.acquisition.mode);
+            let (place, mode) = (waiter.place, waiter.request.terms.acquisition.mode);
             let is_known =
                 place.zip(demand).is_some_and(|(place, demand)| !place.is_overdue(demand, mode, now));
             Some(if is_known { Front::Somebody } else { Front::Unknown })
@@ -282,14 +277,14 @@ impl LockManager {
 
     /// Returns the number of waiters that the leader of a cohort was told to be ahead of it.
     pub(crate) fn ahead_of_leader(&self, cohort: CohortKey) -> u64 {
-        let leader = self.cohorts.leader(cohort);
+        let leader = self.cohorts.get(cohort).and_then(Cohort::leader);
         leader.and_then(|leader| self.records.with(leader, |it| it.decisions.ahead())?).unwrap_or(0)
     }
 
     /// Returns the number of this manager's waiters for a resource.
     fn local_waiters(&self, resource: &ResourceName) -> u64 {
-        let cohort = self.cohorts.find(None, resource);
-        cohort.map_or(0, |cohort| self.cohorts.waiting(cohort))
+        let cohort = self.cohorts.find(None, resource).and_then(|cohort| self.cohorts.get(cohort));
+        cohort.map_or(0, |cohort| cohort.waiting() as u64)
     }
 }
 

@@ -3,26 +3,23 @@
 use tokio::sync::oneshot;
 
 use crate::{
-    core::{Event, Lack, Mode, Moment, ResourceName},
+    core::{Cohort, Event, Lack, Moment, ResourceName},
     lease::RecordKey,
-    manager::{LockManager, happening::Attempt, waiting::cohorts::CohortKey},
-    request::{AcquireError, validated::ValidRequest},
-    store::{Acquisition, Hold, Holder, HolderState, Metadata, Refusal, StoreError},
+    manager::{Attempt, CohortKey, LockManager, is_alone},
+    request::{AcquireError, ValidRequest},
+    store::{Holder, HolderState, Metadata, Refusal, StoreError},
 };
-
-/// Returns true if the release of this hold frees all of the resource, which can then be handed off to the next
-/// exclusive waiter.
-pub(crate) fn is_alone(mode: Mode, hold: &Hold) -> bool {
-    mode == Mode::Exclusive && hold.owner.is_none()
-}
 
 impl LockManager {
     /// Returns true if a request is to wait in a cohort.
     pub(crate) fn joins_cohort(&self, request: &ValidRequest) -> bool {
-        let Acquisition { mode, hold, ticket, .. } = &*request.acquisition;
+        let acquisition = &request.terms.acquisition;
         // A limited number of attempts ends the wait by itself. Another waiter cannot use them up for it.
         let counts = request.pauses.count_attempts();
-        self.settings.wait.local_handover_limit > 0 && is_alone(*mode, hold) && ticket.is_some() && !counts
+        self.settings.wait.local_handover_limit > 0
+            && is_alone(acquisition)
+            && acquisition.ticket.is_some()
+            && !counts
     }
 
     /// Adds a waiter to the cohort for its resource.
@@ -58,7 +55,7 @@ impl LockManager {
 
     /// Links the spans of waiters that came before their leader had its first answer.
     pub(crate) fn link_followers(&self, cohort: CohortKey, holder: &Metadata) {
-        for member in self.cohorts.members(cohort) {
+        for member in self.cohorts.get(cohort).into_iter().flat_map(Cohort::members) {
             self.records.with(member, |it| {
                 let span = it.waiter().map(|waiter| &mut waiter.request.span);
                 span.filter(|span| !span.is_linked()).map(|span| span.waits_behind(holder))
@@ -91,7 +88,7 @@ impl LockManager {
         if let Some(cohort) = self.cohorts.find(None, resource)
             && let Some(holder) = self.cohorts.holder(cohort)
         {
-            self.cohorts.released(cohort, holder);
+            self.cohorts.with(cohort, |it| it.released(holder));
             self.mend_cohort(cohort, now);
         }
         // The sender of the message may have gone.
@@ -100,7 +97,7 @@ impl LockManager {
 
     /// Returns an attempt of the next member of a cohort, and whether it may overtake others.
     pub(crate) fn start_hand_off(&mut self, cohort: CohortKey, now: Moment) -> Option<(Attempt, bool)> {
-        let (next, may_overtake) = self.cohorts.next(cohort, self.settings.wait.local_handover_limit)?;
+        let (next, may_overtake) = self.cohorts.get(cohort)?.next(self.settings.wait.local_handover_limit)?;
         // With two attempts in flight it would not be clear which answer is the last.
         self.records.with(next, |it| !it.decisions.is_asking()).filter(|free| *free)?;
         let (_, followed) = self.decide(next, Event::HandOff, now)?;
@@ -113,17 +110,17 @@ impl LockManager {
             let remaining = lease.remaining_at(now);
             let by = Holder {
                 token: lease.hold().token.prefix(),
-                mode: lease.acquisition.mode,
+                mode: lease.terms.acquisition.mode,
                 state: HolderState::Holding,
                 owner: None,
                 fence: lease.fence,
                 remaining,
                 held_for: None,
-                metadata: (*lease.acquisition.metadata).clone(),
+                metadata: (*lease.terms.acquisition.metadata).clone(),
             };
             return Some(Ok(Refusal { by, remaining }));
         }
-        let leader = self.cohorts.leader(cohort)?;
+        let leader = self.cohorts.get(cohort)?.leader()?;
         self.records.with(leader, |it| it.waiter()?.answer.clone())?
     }
 }

@@ -9,27 +9,22 @@ pub(crate) mod cohorts;
 pub(crate) mod demands;
 pub(crate) mod expected;
 pub(crate) mod hand_off;
-mod notifications;
 pub(crate) mod place;
 
 use std::time::Duration;
 
 use crate::{
-    core::{Event, Moment, Situation, Steps},
+    core::{Event, Moment, Situation, Steps, one_line},
     lease::RecordKey,
     manager::{LockManager, stream::DEFER_FOR},
     request::AcquireError,
     runtime::env::Draw,
+    store::{Notification, StoreError},
 };
 
 impl LockManager {
-    /// Feeds an event to an acquisition, and carries out the steps that follow.
-    pub(crate) fn on(&mut self, record: RecordKey, event: Event) {
-        self.on_or_fail(record, event, None, self.clock.now());
-    }
-
-    /// Does the same with an event of this moment. Unless the event leads to a pause, whose length is drawn, nothing of the
-    /// application is called that may panic.
+    /// Feeds an event of this moment to an acquisition, and carries out the steps that follow. Unless the event leads to a
+    /// pause, whose length is drawn, nothing of the application is called that may panic.
     pub(crate) fn on_at(&mut self, record: RecordKey, event: Event, now: Moment) {
         self.on_or_fail(record, event, None, now);
     }
@@ -52,7 +47,8 @@ impl LockManager {
         let Self { records, cohorts, random, subscribed, .. } = self;
         records.with(record, |it| {
             let cohort = it.cohort.filter(|_| it.arrival.is_some());
-            let relied_on = cohort.is_some_and(|cohort| cohorts.relies_on(cohort, record));
+            let relied_on =
+                cohort.and_then(|cohort| cohorts.get(cohort)).is_some_and(|it| it.relies_on(record));
             let caller_gone = it.waiter().is_some_and(|waiter| waiter.reply.is_closed());
             let situation = Situation { subscribed: *subscribed, relied_on, caller_gone };
             let followed = it.decisions.is_following();
@@ -104,18 +100,16 @@ impl LockManager {
 
     /// Wakes an acquisition after `pause`, and a waiter as soon as its caller goes.
     pub(crate) fn wake_after(&self, record: RecordKey, pause: Duration) {
-        self.records.set_timer(record, pause);
+        self.records.set_timer(record, Some(pause));
         self.watch_caller(record);
     }
 
     fn watch_caller(&self, record: RecordKey) {
-        let gone = self.records.with(record, |it| {
-            it.waiter().filter(|waiter| waiter.watch.is_none()).map(|waiter| waiter.reply.caller_gone())
+        self.records.with(record, |it| {
+            if let Some(waiter) = it.waiter().filter(|waiter| waiter.watch.is_none()) {
+                waiter.watch = Some(self.sources.watch(record, waiter.reply.caller_gone()));
+            }
         });
-        if let Some(gone) = gone.flatten() {
-            let watch = self.sources.watch(record, gone);
-            self.records.with(record, |it| it.waiter().map(|waiter| waiter.watch = Some(watch)));
-        }
     }
 
     /// Wakes a new waiter after `wait`, and as soon as its caller goes. The watch may be deferred, and wake a little later.
@@ -154,5 +148,44 @@ impl LockManager {
             self.on_or_fail(record, Event::Dismissed, Some(error.clone()), self.clock.now());
         }
         self.refuse_sets(error);
+    }
+
+    /// Handles a notification of the store.
+    pub(crate) fn notified(&mut self, notification: Notification) {
+        let (token, event) = match notification {
+            Notification::HandedOver(token) => (token, Event::HandedOver),
+            Notification::Next(token) => (token, Event::Next),
+            Notification::GoOn(token) => (token, Event::GoOn),
+            Notification::ToHolders(holders, notice) => return self.notice(&holders, &notice),
+            Notification::Subscribed => {
+                self.subscribed = true;
+                self.outage.subscribed();
+                // Notifications from before are lost.
+                return self.tell_queued_waiters(Event::HandedOver);
+            }
+            Notification::Disconnected(error) => return self.disconnected(&error),
+        };
+        if let Some(record) = self.records.named(token) {
+            self.on_at(record, event, self.clock.now());
+        }
+    }
+
+    /// Handles the loss of notifications: waiters attempt as often as their backoff says.
+    fn disconnected(&mut self, error: &StoreError) {
+        self.subscribed = false;
+        self.outage.disconnected(error);
+        tracing::debug!(
+            error = one_line(error),
+            "not notified of hand-overs; waiting goes on with scheduled attempts alone"
+        );
+        self.tell_queued_waiters(Event::Disconnected);
+    }
+
+    fn tell_queued_waiters(&mut self, event: Event) {
+        let mut queued = self.records.waiting();
+        queued.retain(|record| self.records.with(*record, |it| it.decisions.has_ticket()) == Some(true));
+        for record in queued {
+            self.on_at(record, event, self.clock.now());
+        }
     }
 }

@@ -2,23 +2,14 @@
 
 use std::sync::Arc;
 
-use actix::{Addr, Handler, Message};
+use actix::Addr;
 use futures_util::future::{join, join_all};
 
-use crate::{manager::LockManager, request::Acquire, store::MemoryStore};
-
-/// Asks how many times a record was looked at.
-#[derive(Message)]
-#[rtype(result = "u64")]
-struct Looks;
-
-impl Handler<Looks> for LockManager {
-    type Result = u64;
-
-    fn handle(&mut self, _: Looks, _: &mut Self::Context) -> u64 {
-        self.records.looks()
-    }
-}
+use crate::{
+    manager::{LockManager, LookAt},
+    request::Acquire,
+    store::MemoryStore,
+};
 
 /// Waits for the lock, releases it, and asks again before the next one has it.
 async fn twice(locks: Addr<LockManager>) {
@@ -33,7 +24,7 @@ async fn twice(locks: Addr<LockManager>) {
 async fn looks(waiters: usize) -> u64 {
     let locks = LockManager::builder(Arc::new(MemoryStore::default())).start_here().unwrap();
     join_all((0..waiters).map(|_| twice(locks.clone()))).await;
-    locks.send(Looks).await.unwrap()
+    locks.send(LookAt(|manager| manager.records.looks())).await.unwrap()
 }
 
 #[actix::test]

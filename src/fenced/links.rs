@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use crate::{
         core::Fence,
-        guarded::fenced::{FencedFile, FencedWriteError},
+        fenced::{FencedFile, FencedWriteError},
     };
 
     /// A directory with `data/winners`, and another one with links to it.
