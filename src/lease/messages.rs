@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use actix::{Message, Recipient};
 
 use crate::{
-    core::{InvalidValue, ResourceName, Token},
+    core::{InvalidValue, Moment, ResourceName, Token},
     lease::{LeaseShared, RecordKey, ReleaseError, RenewError},
 };
 
@@ -58,16 +58,22 @@ pub struct Renew {
     pub(crate) token: Token,
     /// The record of the lease, if the lease itself sends the message.
     pub(crate) record: Option<RecordKey>,
+    /// The moment at which a renewer found that the renewal is due. What was sent since then makes it needless.
+    pub(crate) due: Option<Moment>,
 }
 
 impl Renew {
     /// Renews the lease with this token.
     pub const fn new(token: Token) -> Self {
-        Self { token, record: None }
+        Self { token, record: None, due: None }
     }
 
     pub(crate) fn of(lease: &LeaseShared) -> Self {
-        Self { token: lease.hold().token, record: Some(lease.record) }
+        Self { record: Some(lease.record), ..Self::new(lease.hold().token) }
+    }
+
+    pub(super) fn due(lease: &LeaseShared, due: Moment) -> Self {
+        Self { due: Some(due), ..Self::of(lease) }
     }
 }
 

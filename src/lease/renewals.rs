@@ -43,12 +43,16 @@ impl LeaseShared {
         true
     }
 
-    /// Records a renewal that failed, or whose outcome is unknown.
-    pub(crate) fn missed(&self, error: &StoreError) {
+    /// Records that a renewal that was sent at `sent` failed, or that its outcome is unknown. It says nothing of one that was sent
+    /// after it.
+    pub(crate) fn missed(&self, sent: Moment, error: &StoreError) {
         self.stats.missed(self.terms.class);
+        self.has_no_answer(sent);
         let news = {
             let mut present = self.present();
-            present.answer_by = None;
+            if present.confirmed > sent {
+                return;
+            }
             present.missed_in_a_row = present.missed_in_a_row.saturating_add(1);
             present.validity.missed()
         };
@@ -60,6 +64,19 @@ impl LeaseShared {
             );
             self.tell(LeaseChange::AtRisk);
         }
+    }
+
+    /// Records that nothing is waited for any more, if the renewal that was sent at `sent` is the latest one.
+    pub(crate) fn has_no_answer(&self, sent: Moment) {
+        let mut present = self.present();
+        if present.asked == sent {
+            present.answer_by = None;
+        }
+    }
+
+    /// Returns true if a renewal was sent after this moment.
+    pub(crate) fn has_asked_since(&self, moment: Moment) -> bool {
+        self.present().asked > moment
     }
 
     /// Returns true if the lease may be renewed by itself now. If not, that is remembered as the reason of the loss to come.

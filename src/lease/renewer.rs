@@ -120,15 +120,15 @@ impl Renewer {
             // When the answer to one on its way has come, the next one counts from then.
             self.wait(due.min(self.interval), ctx);
         } else if self.lease.may_renew() {
-            self.all.manager.renew.do_send(Renew::of(&self.lease));
+            self.all.manager.renew.do_send(Renew::due(&self.lease, now));
             let next = self.lease.renewal_after(now).unwrap_or(now);
             self.wait(next.remaining(now), ctx);
         } else {
-            self.wait_after_misses(ctx);
+            self.wait_to_retry(ctx);
         }
     }
 
-    fn wait_after_misses(&mut self, ctx: &mut Context<Self>) {
+    fn wait_to_retry(&mut self, ctx: &mut Context<Self>) {
         let misses = self.lease.present().missed_in_a_row.saturating_sub(1);
         let pause = after_misses(misses, self.interval, self.lease.remaining());
         self.wait(jitter(pause, self.jitter), ctx);
@@ -140,8 +140,9 @@ impl Actor for Renewer {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         if !reactor::is_missing() {
-            let due = self.lease.renewal_due(self.lease.clock.now());
-            self.wait(due.unwrap_or_default(), ctx);
+            let due = self.lease.renewal_due(self.lease.clock.now()).unwrap_or_default();
+            // The answer to a renewal that its holder made may be on its way.
+            self.wait(due.min(self.interval), ctx);
         }
     }
 }
@@ -152,7 +153,9 @@ impl Handler<Missed> for Renewer {
     type Result = ();
 
     fn handle(&mut self, _: Missed, ctx: &mut Self::Context) {
-        self.wait_after_misses(ctx);
+        // Otherwise an outage would gather them.
+        ctx.cancel_future(self.timer);
+        self.wait_to_retry(ctx);
     }
 }
 

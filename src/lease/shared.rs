@@ -60,7 +60,7 @@ pub(super) struct Present {
     pub(super) confirmed: Moment,
     /// The moment at which the last request was sent that may have moved the end in the store.
     pub(super) asked: Moment,
-    /// The moment at which a renewal that is on its way has its answer, if it has any.
+    /// The moment until which the answer to a renewal on its way is waited for.
     pub(super) answer_by: Option<Moment>,
     /// The number of renewals that were missed since the last confirmed one.
     pub(super) missed_in_a_row: u32,

@@ -21,16 +21,19 @@ impl Handler<Renew> for LockManager {
                 self.count_message(ctx);
                 reply.answer(Err(RenewError::NotFound));
             }
-            Some(lease) if lease.expired_at(self.clock.now()) => {
-                self.count_message(ctx);
-                self.lost(lease.record);
-                reply.answer(Err(lease.not_renewed()));
-            }
-            // Not counted: those of one tick are one turn, and whoever asked waits for the store.
+            // The renewer sent several while the manager was down.
+            Some(lease) if renew.due.is_some_and(|due| lease.has_asked_since(due)) => {}
             Some(lease) => {
                 self.in_hand = Some(Happening::RenewalMissed(lease.record));
-                self.renew_its_set(&lease);
-                self.renew(lease, Some(reply));
+                if lease.expired_at(self.clock.now()) {
+                    self.count_message(ctx);
+                    self.lost(lease.record);
+                    reply.answer(Err(lease.not_renewed()));
+                } else {
+                    // Not counted: those of one tick are one turn.
+                    self.renew_its_set(&lease);
+                    self.renew(lease, Some(reply));
+                }
                 self.in_hand = None;
             }
         }

@@ -29,6 +29,20 @@ fn after_a_slow_answer_a_lease_is_renewed_at_its_interval_again() {
     });
 }
 
+#[test]
+fn an_early_renewal_of_the_holder_does_not_put_off_the_next_one() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager();
+        let lease = locks.send(Acquire::new("r").ttl(secs(30)).renew_every(secs(1))).await.unwrap().unwrap();
+        world.store.stall_next(1, millis(5));
+        lease.renew().await.unwrap();
+        sleep(secs(5)).await;
+        let renewals = locks.send(Stats).await.unwrap().renewals;
+        assert!((5..=7).contains(&renewals), "{renewals}");
+    });
+}
+
 /// A manager, and the number of times that its renewers have drawn: once for each message.
 fn watched(world: &World) -> (Addr<LockManager>, Arc<AtomicU64>) {
     let draws = Arc::new(AtomicU64::new(0));
@@ -114,6 +128,7 @@ fn a_renewal_that_was_missed_is_not_tried_again_if_the_holder_has_renewed_meanwh
         sleep(secs(18)).await;
         lease.renew().await.unwrap();
         sleep(millis(9_900)).await;
+        assert_eq!(lease.status(), LeaseStatus::Held, "an older miss says nothing of a newer renewal");
         let stats = locks.send(Stats).await.unwrap();
         assert_eq!((stats.missed_renewals, stats.renewals), (1, 1));
         sleep(secs(600)).await;

@@ -115,6 +115,32 @@ fn a_crash_of_the_manager_leaves_valid_leases_alone_and_tells_pending_callers() 
 }
 
 #[test]
+fn a_manager_that_was_down_for_many_intervals_renews_a_lease_once() {
+    quietly();
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (random, armed) = armed_random();
+        let mut slow = Settings::default();
+        slow.supervision.restart_pause = secs(5);
+        slow.supervision.max_restart_pause = secs(5);
+        let locks = world.builder().settings(slow).random(Arc::new(random)).start_here().unwrap();
+        let lease = locks.send(Acquire::new("r").ttl(secs(60)).renew_every(secs(1))).await.unwrap().unwrap();
+        sleep(millis(3_500)).await;
+        let before = locks.send(Stats).await.unwrap().renewals;
+        armed.store(true, Ordering::Relaxed);
+        let refused = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(1))));
+        while armed.load(Ordering::Relaxed) {
+            sleep(millis(1)).await;
+        }
+        assert!(matches!(refused.await.unwrap().unwrap(), Err(AcquireError::Restarted)));
+        sleep(millis(100)).await;
+        let renewals = locks.send(Stats).await.unwrap().renewals - before;
+        assert!((1..=2).contains(&renewals), "{renewals}");
+        assert!(lease.is_valid());
+    });
+}
+
+#[test]
 fn a_renewal_by_hand_does_not_wait_for_a_crashed_manager_beyond_the_end_of_the_lease() {
     quietly();
     in_virtual_time(|| async {

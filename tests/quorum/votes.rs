@@ -77,10 +77,16 @@ async fn what_is_granted_too_late_is_released() {
     let holder = exclusive();
     for node in &quorum.nodes[..3] {
         granted(node, &holder).await;
+        // The others are asked too before these have refused.
+        node.stall_next(1, Duration::from_millis(1));
     }
+    // Both grant in vain. One keeps the release waiting, the other the grant.
+    quorum.nodes[3].stall_next(2, Duration::ZERO);
+    quorum.nodes[3].stall_next(1, LONG);
     quorum.nodes[4].stall_next(1, LONG);
     let late = exclusive();
     refused(&quorum.store, &late).await;
+    assert_eq!(quorum.holders(&late.hold).await, [3]);
     quorum.until_held_by(&late.hold, &[]).await;
     tokio::time::sleep(LONG).await;
     quorum.until_held_by(&late.hold, &[]).await;

@@ -1,4 +1,4 @@
-//! The recipients of events: one whose recipients have all died does not lead, and one that nobody needs ends.
+//! The recipients of events: an election whose recipients have all died does not lead, and one that nobody needs ends.
 
 use actix::Recipient;
 

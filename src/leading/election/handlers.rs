@@ -90,7 +90,7 @@ impl Handler<Leave> for Election {
         self.closing = true;
         self.resign(ctx);
         if self.is_idle() {
-            self.end("it was told to", ctx);
+            self.end("its work was stopped", ctx);
         }
     }
 }

@@ -42,7 +42,7 @@ use crate::{
 pub struct Control {
     locks: Addr<LockManager>,
     name: ResourceName,
-    /// Wakes the runner of this process, if it has one.
+    /// Wakes the runner of this process, if the control comes from its scheduler.
     changed: Option<Arc<Notify>>,
 }
 
@@ -120,8 +120,8 @@ impl Control {
         Ok(self.status().await?.map(|status| status.history).unwrap_or_default())
     }
 
-    /// Asks for a run beside the plan, in the process that runs the schedule: at once if that is this one, else within a
-    /// second, and as soon as runs that go on leave room. Also in a pause. Several that are asked for before it begins are
+    /// Asks for a run beside the plan, in the process that runs the schedule: at once if this control comes from its
+    /// scheduler, else within a second, and as soon as runs that go on leave room. Also in a pause. Several that are asked for before it begins are
     /// one.
     ///
     /// # Errors

@@ -1,12 +1,11 @@
 //! A cron expression in a time zone.
 
-use std::cell::Cell;
-
 use croner::YEAR_UPPER_LIMIT;
 use jiff::{
     Timestamp, Zoned,
     tz::{TimeZone, TimeZoneDatabase},
 };
+use parking_lot::Mutex;
 
 use super::{expression, time::Millis};
 use crate::core::InvalidValue;
@@ -15,7 +14,7 @@ use crate::core::InvalidValue;
 const FIVE_YEARS: Millis = 5 * 366 * 24 * 60 * 60 * 1_000;
 
 /// A cron expression in a time zone.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Cron {
     /// The expression and its zone, as other processes are told them.
     pub(super) words: String,
@@ -23,7 +22,7 @@ pub(super) struct Cron {
     zone: TimeZone,
     /// The gaps that were found last, the latest first. A runner asks of the same one again and again, and with a jitter of
     /// two; and a search that finds nothing goes on to the year 5000.
-    gaps: Cell<[Option<Gap>; 2]>,
+    gaps: Mutex<[Option<Gap>; 2]>,
 }
 
 /// The time from one tick to the next one, in which each question has the same answer.
@@ -48,7 +47,7 @@ impl Cron {
         let fields: Vec<&str> = expression.split_whitespace().collect();
         let words = format!("{} {zone}", fields.join(" "));
         let (pattern, zone) = (expression::read(expression)?, zone_of(zone, jiff::tz::db())?);
-        let cron = Self { words, pattern, zone, gaps: Cell::default() };
+        let cron = Self { words, pattern, zone, gaps: Mutex::default() };
         let next = cron.after(now);
         if next.is_some_and(|next| next.saturating_sub(now) <= FIVE_YEARS) {
             return Ok(cron);
@@ -72,7 +71,7 @@ impl Cron {
 
     /// Returns the gap in which this time lies. `None` after the years in which ticks are searched: nothing is known there.
     fn gap(&self, time: Millis) -> Option<Gap> {
-        let [latest, earlier] = self.gaps.get();
+        let [latest, earlier] = *self.gaps.lock();
         if let Some(gap) = [latest, earlier].into_iter().flatten().find(|gap| gap.has(time)) {
             return Some(gap);
         }
@@ -80,7 +79,7 @@ impl Cron {
         let last = self.pattern.find_previous_occurrence(&zoned, true).ok();
         let next = self.pattern.find_next_occurrence(&zoned, false).ok();
         let gap = Gap { last: last.as_ref().and_then(millis), next: next.as_ref().and_then(millis) };
-        self.gaps.set([Some(gap), latest]);
+        *self.gaps.lock() = [Some(gap), latest];
         Some(gap)
     }
 
@@ -180,13 +179,13 @@ mod tests {
         let cron = cron("0 0 0 1 1 * 2020");
         let (last, over) = (at("2019-12-31T23:00:00Z"), at("2026-01-01T00:00:00Z"));
         assert_eq!((cron.after(over), cron.at_or_before(over)), (None, Some(last)));
-        let known = cron.gaps.get();
+        let known = *cron.gaps.lock();
         let before = Gap { last: None, next: Some(last) };
         assert_eq!(known, [Some(Gap { last: Some(last), next: None }), Some(before)]);
         for time in [last, last + 1, over - 1, over + 1_000, at("2400-01-01T00:00:00Z")] {
             assert_eq!((cron.after(time), cron.at_or_before(time)), (None, Some(last)));
         }
-        assert_eq!(cron.gaps.get(), known);
+        assert_eq!(*cron.gaps.lock(), known);
         assert_eq!(cron.after(last - 1), Some(last), "a clock that went back");
     }
 

@@ -23,12 +23,12 @@ use crate::{
 
 /// The number of errors after which a change is given up.
 const TRIES: u32 = 8;
-/// The pauses between them.
+/// The pauses between tries.
 const AFTER_ERROR: Doubling = Doubling::new(Duration::from_millis(20), Duration::from_millis(500));
 
 /// The number of times that others may come before a change.
 const CONFLICTS: u32 = 24;
-/// The pauses between them. They are drawn, so that hundreds who change a schedule at the same time all come to their turn.
+/// The pauses between tries. They are drawn, so that hundreds who change a schedule at the same time all come to their turn.
 const AFTER_CONFLICT: Doubling = Doubling::new(Duration::from_millis(10), Duration::from_secs(1));
 
 /// The state of a schedule as it was seen last, and the time of the store then.

@@ -16,7 +16,7 @@ pub(super) enum TickPlan {
     Every(Millis),
     /// The times that a cron expression names.
     #[cfg(feature = "cron")]
-    Cron(Box<Cron>),
+    Cron(std::sync::Arc<Cron>),
 }
 
 impl TickPlan {
@@ -31,7 +31,8 @@ impl TickPlan {
         use std::time::SystemTime;
         // No tick depends on it: it says which years an expression must have one in.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Cron::new(expression, zone, super::time::millis(now)).map(|cron| Self::Cron(Box::new(cron)))
+        Cron::new(expression, zone, super::time::millis(now))
+            .map(|cron| Self::Cron(std::sync::Arc::new(cron)))
     }
 
     pub(super) fn at_or_before(&self, time: Millis) -> Option<Millis> {
@@ -81,7 +82,13 @@ impl fmt::Display for TickPlan {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::Schedule, *};
+
+    #[test]
+    fn a_schedule_may_be_shared_between_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Schedule>();
+    }
 
     #[test]
     fn a_plan_is_told_in_few_words() {

@@ -39,13 +39,14 @@ impl TermWork for Runner {
     fn hear_of(&self, other: &Holder) {
         let (name, words) = (&self.job.name, self.job.plan.in_words());
         let plan = other.metadata.get(PLAN).filter(|plan| **plan != words);
-        if plan.is_some() && *self.foreign_plan.borrow() != plan.cloned() {
+        let Some(plan) = plan else { return };
+        if self.foreign_plan.borrow().as_ref() != Some(plan) {
             tracing::warn!(
-                schedule = %name, plan = words, other_plan = ?plan, host = other.metadata.get("host"),
+                schedule = %name, plan = words, other_plan = plan, host = other.metadata.get("host"),
                 pid = other.metadata.get("pid"),
                 "the schedule of this name runs with another plan, which counts while its process is elected"
             );
-            self.foreign_plan.replace(plan.cloned());
+            self.foreign_plan.replace(Some(plan.clone()));
         }
     }
 }

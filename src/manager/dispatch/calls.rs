@@ -113,7 +113,7 @@ impl FarEnd {
         let answers = timeout(within, ask_each("renew", asked.len(), || self.store.renew_each(&asked))).await;
         let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);
         for (renewal, answer) in batch.into_iter().zip(self.seen("renew", stopwatch, answers)) {
-            let record = renewal.lease.record;
+            let (lease, sent) = (Arc::clone(&renewal.lease), renewal.sent);
             // The clock of the application may panic, which must not cost the neighbours their answers.
             match catch_unwind(AssertUnwindSafe(|| renewal.answered(answer))) {
                 Ok(happening) => happening.into_iter().for_each(|happening| self.answers.push(happening)),
@@ -122,7 +122,8 @@ impl FarEnd {
                         panic = message_of(panic.as_ref()),
                         "an answer of the store could not be acted on"
                     );
-                    self.answers.push(Happening::RenewalMissed(record));
+                    lease.has_no_answer(sent);
+                    self.answers.push(Happening::RenewalMissed(lease.record));
                 }
             }
         }
@@ -158,7 +159,7 @@ impl RenewalCall {
                 lost()
             }
             Err(error) => {
-                lease.missed(&error);
+                lease.missed(sent, &error);
                 Err(RenewError::Store(error))
             }
         };

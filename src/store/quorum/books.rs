@@ -58,7 +58,7 @@ impl LessonTimes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remaining {
     Nothing,
-    /// Nothing, because nobody waits.
+    /// Nothing, because the token has no place in the queues.
     Nobody,
     /// Its patience ends after this time, unless it begins another attempt than this one.
     Patience(u64, Duration),

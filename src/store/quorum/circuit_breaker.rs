@@ -28,7 +28,7 @@ pub(super) struct CircuitBreaker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passage {
     /// The circuit is closed, or was not asked.
-    Open,
+    Usual,
     /// The call is a probe, whose answer closes the circuit.
     Probe,
 }
@@ -57,7 +57,7 @@ impl CircuitBreaker {
             self.quiet_since = Some(now);
         }
         self.in_flight += 1;
-        Passage::Open
+        Passage::Usual
     }
 
     /// Records the result of a call. It is a failure of the node if every answer says that the node is down. A call without

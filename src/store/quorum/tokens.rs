@@ -144,7 +144,8 @@ impl Tokens {
         waits.is_some()
     }
 
-    /// Has a waiter handle an event. Returns its latest attempt, its inbox, and what follows; `None` if it does not wait, or has attempted again since this attempt.
+    /// Has a waiter handle an event. Returns its latest attempt, its inbox, and what follows; `None` if it has no place in the
+    /// queues, or has attempted again since this attempt.
     pub(super) fn follow(
         &mut self,
         token: Token,

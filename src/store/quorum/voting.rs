@@ -161,8 +161,11 @@ impl QuorumAttempt {
             quorum.books(|books| books.fence_clock.at_least(read, now));
         }
         let mut ballots = ballots.into_iter();
-        let being_released =
-            || StoreError::unavailable("what an earlier attempt left there is still being released");
+        let being_released = || {
+            StoreError::unavailable(
+                "what an earlier attempt left there is still being released, or this one is over",
+            )
+        };
         let ballot = |late| if late { None } else { ballots.next() };
         let ballots = too_late.into_iter().map(ballot);
         ballots.map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(being_released()))).collect()

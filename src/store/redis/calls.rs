@@ -60,7 +60,7 @@ pub(super) enum CallOrder {
     Together,
     /// As few calls as possible, one after the other.
     OneByOne,
-    /// A call for each request, all at the same time. A call always serves its first request, so the order is kept.
+    /// A call for each request, all at the same time. A call always serves its first request, so the answers keep the order.
     Each,
 }
 

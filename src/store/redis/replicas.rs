@@ -1,8 +1,8 @@
 //! The connections of calls that replicas have to confirm.
 //!
 //! A call with one `WAIT` behind it goes out on a connection that nobody else uses. `WAIT` asks about the writes of its
-//! own connection, and holds up all that comes after it there. So the connections of this module are not those of the
-//! other verbs, and each carries one call at a time.
+//! own connection, and holds up all that comes after it there. So with replicas the connections of this module are not
+//! those of the other verbs, and each carries one call at a time.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! The state of a server as it tells it in `INFO`: its incarnation and its load.
 
 use parking_lot::Mutex;
+use redis::Value;
 use tokio::time::Instant;
 
 use crate::store::{
@@ -64,17 +65,37 @@ pub(crate) async fn load(connection: &Connection) -> Result<ServerLoad, StoreErr
 }
 
 async fn section(connection: &Connection, name: &'static str) -> Result<InfoTable, StoreError> {
-    let text = redis::from_redis_value_ref::<String>;
-    let is_titled = |text: &str| {
-        let title = text.strip_prefix("# ").and_then(|text| text.get(..name.len()));
-        title.is_some_and(|title| title.eq_ignore_ascii_case(name))
-    };
-    let question =
-        Call::question(&["INFO", name], move |answer| text(answer).is_ok_and(|text| is_titled(&text)));
+    let question = Call::question(&["INFO", name], move |answer| is_titled(answer, name));
     let told = connection.send(&question).await?.value;
-    text(&told).map(|text| info::table(&text)).map_err(|_| senseless("no text"))
+    let text = redis::from_redis_value::<String>(told);
+    text.map(|text| info::table(&text)).map_err(|_| senseless("no text"))
+}
+
+/// Returns true if an answer to `INFO` is about this section, also if it is not all in UTF-8.
+fn is_titled(answer: &Value, section: &str) -> bool {
+    let text = match answer {
+        Value::BulkString(text) => &text[..],
+        Value::VerbatimString { text, .. } => text.as_bytes(),
+        _ => return false,
+    };
+    let title = text.strip_prefix(b"# ").and_then(|text| text.get(..section.len()));
+    title.is_some_and(|title| title.eq_ignore_ascii_case(section.as_bytes()))
 }
 
 fn senseless(what: &str) -> StoreError {
     StoreError::unavailable(format!("the answer to INFO has {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_known_by_its_title_whatever_else_it_has() {
+        let answer = |text: &[u8]| Value::BulkString(text.to_vec());
+        assert!(is_titled(&answer(b"# Server\r\nexecutable:/\xe9\r\n"), "server"));
+        assert!(!is_titled(&answer(b"# Server\r\n"), "cpu"));
+        assert!(!is_titled(&answer(b"# CP"), "cpu"));
+        assert!(!is_titled(&Value::Nil, "cpu"));
+    }
 }

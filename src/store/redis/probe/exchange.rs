@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use redis::{Client, ErrorKind, FromRedisValue, Pipeline, RedisError, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
 
@@ -51,21 +52,19 @@ impl Exchange {
     /// Sends some questions at once, and returns the answer to each: a refusal is an answer too.
     pub(super) async fn send(&mut self, mut questions: Pipeline) -> Result<Vec<Value>, StoreError> {
         questions.ignore_errors();
-        let sent = async {
-            match questions.query_async(&mut self.connection).await {
-                Ok(Value::Array(answers)) => match answers.first() {
-                    // A user who has to give a password first is told nothing else.
-                    Some(Value::ServerError(error)) if error.code() == "NOAUTH" => {
-                        Err(errors::before_sending(error.clone().into()))
-                    }
-                    _ => Ok(answers),
-                },
-                Ok(_) => Err(StoreError::unavailable("the answers make no sense")),
-                // The client library may not have noticed before that the server refuses connections.
-                Err(error) => Err(errors::before_sending(or_refusal(error, &self.client).await)),
-            }
-        };
-        within(self.response_timeout, || "no answer".to_owned(), sent).await
+        let sent = questions.query_async(&mut self.connection).map(Ok);
+        match within(self.response_timeout, || "no answer".to_owned(), sent).await? {
+            Ok(Value::Array(answers)) => match answers.first() {
+                // A user who has to give a password first is told nothing else.
+                Some(Value::ServerError(error)) if error.code() == "NOAUTH" => {
+                    Err(errors::before_sending(error.clone().into()))
+                }
+                _ => Ok(answers),
+            },
+            Ok(_) => Err(StoreError::unavailable("the answers make no sense")),
+            // The client library may not have noticed before that the server refuses connections.
+            Err(error) => Err(errors::before_sending(or_refusal(error, &self.client).await)),
+        }
     }
 }
 

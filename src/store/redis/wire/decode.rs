@@ -146,8 +146,8 @@ pub(crate) fn registered(value: Value, repeated: bool) -> Result<Register, Store
 pub(crate) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovered>), StoreError> {
     let Value::Array(mut values) = answer else { return Err(senseless("not a list")) };
     let behind = Value::Array(values.split_off(values.len().saturating_sub(2)));
-    let (micros, written): (u64, Vec<u8>) =
-        redis::from_redis_value(behind).map_err(|_| senseless("the time is missing"))?;
+    let (micros, written): (u64, Vec<u8>) = redis::from_redis_value(behind)
+        .map_err(|_| senseless("the time or the record of recovery is missing"))?;
     Ok((Value::Array(values), Fence::new(micros), recovered(&written)))
 }
 
