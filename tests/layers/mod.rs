@@ -3,18 +3,19 @@
 //! `core ◀ listeners · runtime ◀ store ◀ lease ◀ request ◀ manager · fenced ◀ leading · config ◀ web`
 
 pub(crate) mod circles;
+pub(crate) mod drawing;
 pub(crate) mod paths;
 pub(crate) mod rules;
 pub(crate) mod surface;
 
 use std::{
-    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
 use self::{
     circles::file_circles,
+    drawing::Drawing,
     rules::{File, badly_kept, broken_rules, dependencies},
     surface::{Surface, surface, twice},
 };
@@ -127,25 +128,22 @@ fn the_public_types_of_the_packages_are_counted() {
     }
 }
 
-/// Circles that are known, and are to go. An entry that is no circle any more has to leave the list, and no other may come.
 #[test]
-fn files_know_each_other_in_no_other_circle_than_those_that_are_known() {
-    let found = packages().into_iter().flat_map(|(package, files)| {
+fn no_files_know_each_other_in_a_circle() {
+    let circles = packages().into_iter().flat_map(|(package, files)| {
         file_circles(&files).into_iter().map(move |circle| format!("{package}src: {circle}"))
     });
-    let found: BTreeSet<String> = found.collect();
-    let known: BTreeSet<String> = include_str!("known_circles.txt").lines().map(str::to_owned).collect();
-    let files = |circle: &str| -> BTreeSet<String> {
-        circle.split([':', '·']).map(|it| it.trim().to_owned()).collect()
-    };
-    let is_smaller = |circle: &&String| known.iter().any(|known| files(circle).is_subset(&files(known)));
-    let (smaller, new): (Vec<_>, Vec<_>) = found.difference(&known).partition(is_smaller);
-    assert!(new.is_empty(), "new circles of files:\n{new:#?}");
-    let gone: Vec<_> = known.difference(&found).collect();
-    assert!(
-        gone.is_empty(),
-        "no circles any more, to be removed from known_circles.txt:\n{gone:#?}\nleft of them:\n{smaller:#?}"
-    );
+    let circles: Vec<String> = circles.collect();
+    assert!(circles.is_empty(), "circles of files:\n{circles:#?}");
+}
+
+/// `tests/run --test project layers::the_rooms -- --nocapture` shows them.
+#[test]
+fn the_rooms_stand_on_few_floors() {
+    let drawing = Drawing::of(&rust_files("src"));
+    println!("{drawing}");
+    let floors = drawing.0.keys().map(|room| drawing.floor(room)).max();
+    assert!(drawing.0.len() <= 12 && floors <= Some(7), "\n{drawing}");
 }
 
 #[test]
@@ -158,10 +156,10 @@ fn files_that_know_each_other_are_reported() {
     assert!(circles(passes_on, "use super::Two;", "").is_empty());
     assert!(circles(passes_on, "use super::Two;", "mod tests { use super::super::One; }").is_empty());
     assert!(circles(passes_on, "use super::Two;", "#[cfg(doc)] use super::One;").is_empty());
-    let both = BTreeSet::from(["room/one · room/two".to_owned()]);
+    let both = std::collections::BTreeSet::from(["room/one · room/two".to_owned()]);
     assert_eq!(circles(passes_on, "use super::Two;", "use super::one::One;"), both);
     let child = circles("mod one; use self::one::One; pub struct Own(One);", "use super::Own;", "");
-    assert_eq!(child, BTreeSet::from(["room · room/one".to_owned()]));
+    assert_eq!(child, std::collections::BTreeSet::from(["room · room/one".to_owned()]));
 }
 
 fn counts(surface: &Surface) -> Vec<(&str, usize)> {
@@ -255,11 +253,7 @@ fn what_is_forbidden_is_reported() {
         ("src/store/quorum.rs", "use ::redis::Client;", "src/store/quorum.rs: it uses the crate redis"),
         ("src/lease/shared.rs", "use metrics::Counter;", "src/lease/shared.rs: it uses the crate metrics"),
         ("src/manager/mod.rs", "use redis as r;", "src/manager/mod.rs: it uses the crate redis"),
-        (
-            "src/fenced/mod.rs",
-            "use actix_web::Error;",
-            "src/fenced/mod.rs: it uses the crate actix_web",
-        ),
+        ("src/fenced/mod.rs", "use actix_web::Error;", "src/fenced/mod.rs: it uses the crate actix_web"),
         ("src/config/mod.rs", "use crate::web::Locks;", "config: it imports web::Locks"),
         (
             "src/leading/schedule/mod.rs",
