@@ -53,8 +53,8 @@ use crate::{
 /// ```
 ///
 /// It runs in the arbiter that it is started in, until the lock manager is shut down, also when its address is dropped.
-/// To give up the lead earlier, send [`Resign`]. When all its recipients have died it gives up the lead within a second, and
-/// ends. A request that is [`bound_to`](crate::Request::bound_to) an actor does so when that one dies.
+/// To give up the lead earlier, send [`Resign`](super::Resign). When all its recipients have died it gives up the lead within a
+/// second, and ends. A request that is [`bound_to`](crate::Request::bound_to) an actor does so when that one dies.
 pub struct Election {
     pub(super) locks: Addr<LockManager>,
     pub(super) name: ResourceName,
