@@ -1,4 +1,4 @@
-//! What one process of a fleet does while it is elected.
+//! Work of the one process of a fleet that is elected: elections, and schedules on them.
 
 pub mod election;
 pub mod schedule;

@@ -1,4 +1,4 @@
-//! What operators and observers ask: about locks, own leases, counters, readiness, and for the trace of requests.
+//! Answers to operators and observers: about locks, own leases, counters, readiness, and the trace of requests.
 
 use std::{cmp::Reverse, future::ready, sync::Arc};
 

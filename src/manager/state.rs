@@ -60,7 +60,7 @@ pub struct LockManager {
     pub(crate) sources: Sources,
     /// The answers to callers that are sent at the end of this turn.
     pub(crate) answers: Answers,
-    /// What happens again if the manager panics over what it is handling.
+    /// The happening that is handled again if the manager panics now.
     pub(crate) in_hand: Option<Happening>,
     pub(crate) address: Arc<Addr<Self>>,
     pub(crate) renewers: Rc<Renewers>,

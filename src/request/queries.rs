@@ -192,7 +192,7 @@ pub struct OwnLease {
     pub resource: ResourceName,
     /// The beginning of its token, as in logs. It releases nothing.
     pub token: TokenPrefix,
-    /// How much of the resource is held.
+    /// The part of the resource that is held.
     pub mode: Mode,
     /// The fencing number; `None` on stores that cannot issue one.
     pub fence: Option<Fence>,
@@ -214,7 +214,7 @@ pub struct OwnWaiter {
     pub resource: ResourceName,
     /// The beginning of its token, as in logs.
     pub token: TokenPrefix,
-    /// How much of the resource it asks for.
+    /// The part of the resource that it asks for.
     pub mode: Mode,
     /// The owner that it names.
     pub owner: Option<Owner>,

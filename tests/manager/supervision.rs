@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
-use actix::{Actor, Context};
+use actix::{Actor, Addr, Context};
 use futures_util::FutureExt;
 use leasehold::{
-    Acquire, AcquireAll, AcquireError, Drained, IsHeld, LeaseChange, LeaseStatus, List, LossReason, ReadLock,
-    RenewError, ResourceName, Revoke, Revoked, Settings, Shutdown, Stats,
+    Acquire, AcquireAll, AcquireError, Drained, IsHeld, LeaseChange, LeaseStatus, List, LockManager,
+    LossReason, ReadLock, RenewError, ResourceName, Revoke, Revoked, Settings, Shutdown, Stats,
     env::{Clock, Draw, Moment, RuntimeClock},
     store::{Store, Walk},
 };
@@ -114,25 +114,35 @@ fn a_crash_of_the_manager_leaves_valid_leases_alone_and_tells_pending_callers() 
     });
 }
 
+/// A manager that is down for 5 s after a crash, and what makes its next draw crash it.
+fn slow_to_restart(world: &World) -> (Addr<LockManager>, Arc<AtomicBool>) {
+    let (random, armed) = armed_random();
+    let mut slow = Settings::default();
+    slow.supervision.restart_pause = secs(5);
+    slow.supervision.max_restart_pause = secs(5);
+    (world.builder().settings(slow).random(Arc::new(random)).start_here().unwrap(), armed)
+}
+
+/// Crashes a manager by a request for `r`, which somebody holds. Returns the answer to come.
+async fn crashed(locks: &Addr<LockManager>, armed: &AtomicBool) -> impl Future<Output = AcquireError> {
+    armed.store(true, Ordering::Relaxed);
+    let refused = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(1))));
+    while armed.load(Ordering::Relaxed) {
+        sleep(millis(1)).await;
+    }
+    async move { refused.await.unwrap().unwrap().unwrap_err() }
+}
+
 #[test]
 fn a_manager_that_was_down_for_many_intervals_renews_a_lease_once() {
     quietly();
     in_virtual_time(|| async {
-        let world = World::new();
-        let (random, armed) = armed_random();
-        let mut slow = Settings::default();
-        slow.supervision.restart_pause = secs(5);
-        slow.supervision.max_restart_pause = secs(5);
-        let locks = world.builder().settings(slow).random(Arc::new(random)).start_here().unwrap();
+        let (locks, armed) = slow_to_restart(&World::new());
         let lease = locks.send(Acquire::new("r").ttl(secs(60)).renew_every(secs(1))).await.unwrap().unwrap();
         sleep(millis(3_500)).await;
         let before = locks.send(Stats).await.unwrap().renewals;
-        armed.store(true, Ordering::Relaxed);
-        let refused = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(1))));
-        while armed.load(Ordering::Relaxed) {
-            sleep(millis(1)).await;
-        }
-        assert!(matches!(refused.await.unwrap().unwrap(), Err(AcquireError::Restarted)));
+        let refused = crashed(&locks, &armed).await;
+        assert!(matches!(refused.await, AcquireError::Restarted));
         sleep(millis(100)).await;
         let renewals = locks.send(Stats).await.unwrap().renewals - before;
         assert!((1..=2).contains(&renewals), "{renewals}");
@@ -144,23 +154,14 @@ fn a_manager_that_was_down_for_many_intervals_renews_a_lease_once() {
 fn a_renewal_by_hand_does_not_wait_for_a_crashed_manager_beyond_the_end_of_the_lease() {
     quietly();
     in_virtual_time(|| async {
-        let world = World::new();
-        let (random, armed) = armed_random();
-        let mut slow = Settings::default();
-        slow.supervision.restart_pause = secs(5);
-        slow.supervision.max_restart_pause = secs(5);
-        let locks = world.builder().settings(slow).random(Arc::new(random)).start_here().unwrap();
+        let (locks, armed) = slow_to_restart(&World::new());
         let start = Instant::now();
         let lease = locks.send(Acquire::new("r").ttl(secs(1)).no_renew()).await.unwrap().unwrap();
-        armed.store(true, Ordering::Relaxed);
-        let refused = actix_rt::spawn(locks.send(Acquire::new("r").wait(secs(1))));
-        while armed.load(Ordering::Relaxed) {
-            sleep(millis(1)).await;
-        }
+        let refused = crashed(&locks, &armed).await;
         let error = lease.renew().await.unwrap_err();
         assert!(matches!(error, RenewError::Lost { reason: LossReason::Expired }), "{error}");
         assert!(start.elapsed() < secs(1), "told before the store ends it: {:?}", start.elapsed());
-        assert!(matches!(refused.await.unwrap().unwrap(), Err(AcquireError::Restarted)));
+        assert!(matches!(refused.await, AcquireError::Restarted));
         assert!(start.elapsed() > secs(4), "the manager was down all the time: {:?}", start.elapsed());
     });
 }

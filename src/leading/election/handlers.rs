@@ -1,4 +1,4 @@
-//! What an election is told: its start, its timers, and the messages to it.
+//! Handlers of an election: its start, its timers, and the messages to it.
 
 use std::{fmt, time::Duration};
 
@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 impl Actor for Election {
     type Context = Context<Self>;
 
-    /// Where the program ends already there is nothing to begin.
+    /// Begins the candidacy, unless the program is ending already.
     fn started(&mut self, ctx: &mut Self::Context) {
         if reactor::is_missing() {
             return;

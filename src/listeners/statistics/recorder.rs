@@ -22,7 +22,7 @@ use crate::core::{LossReason, Moment};
 pub(crate) struct Recorder(Mutex<Counts>);
 
 struct Counts {
-    /// What a summary has is counted there.
+    /// The counters that a summary reports.
     total: RunningSummary,
     /// All else.
     stats: Statistics,
