@@ -53,33 +53,28 @@ pub enum LossReason {
 impl LossReason {
     /// Returns a short name for counters and logs.
     pub const fn as_str(self) -> &'static str {
+        self.told().0
+    }
+
+    /// Returns the short name, and the sentence of `Display`.
+    const fn told(self) -> (&'static str, &'static str) {
         match self {
-            Self::NotHeld => "not_held",
-            Self::Expired => "expired",
-            Self::MaxRenewals => "max_renewals",
-            Self::MaxHold => "max_hold",
-            Self::HeartbeatMissed => "heartbeat_missed",
-            Self::RenewerDied => "renewer_died",
-            Self::ShutDown => "shut_down",
-            Self::Released => "released",
-            Self::Forced => "forced",
+            Self::NotHeld => ("not_held", "the store says it is not held"),
+            Self::Expired => ("expired", "no renewal was confirmed in time"),
+            Self::MaxRenewals => ("max_renewals", "it was renewed as often as allowed"),
+            Self::MaxHold => ("max_hold", "it was held as long as allowed"),
+            Self::HeartbeatMissed => ("heartbeat_missed", "the worker's heartbeat stopped"),
+            Self::RenewerDied => ("renewer_died", "its renewer could not be kept alive"),
+            Self::ShutDown => ("shut_down", "the lock manager was shut down"),
+            Self::Released => ("released", "it was released by somebody else"),
+            Self::Forced => ("forced", "it was taken away by force"),
         }
     }
 }
 
 impl fmt::Display for LossReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotHeld => "the store says it is not held",
-            Self::Expired => "no renewal was confirmed in time",
-            Self::MaxRenewals => "it was renewed as often as allowed",
-            Self::MaxHold => "it was held as long as allowed",
-            Self::HeartbeatMissed => "the worker's heartbeat stopped",
-            Self::RenewerDied => "its renewer could not be kept alive",
-            Self::ShutDown => "the lock manager was shut down",
-            Self::Released => "it was released by somebody else",
-            Self::Forced => "it was taken away by force",
-        })
+        f.write_str(self.told().1)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
     lease::{LeaseChange, LeaseEvent, RecordKey, RenewError, revocation::KnownRevocations},
     listeners::{
         spans::{AcquireSpan, LeaseSpan, Subject},
-        statistics::{Class, Recorder, Unconfirmed},
+        statistics::{Class, CountedEvent, Recorder, Unconfirmed},
     },
     runtime::env::Clock,
     store::{Acquisition, Grant, Hold},
@@ -191,7 +191,7 @@ impl LeaseShared {
         let held_for = self.held_for_at(self.clock.now());
         let news = self.present().validity.lose(reason);
         if news {
-            self.stats.lost(self.terms.class, reason, held_for);
+            self.stats.note(self.terms.class, CountedEvent::Lost { reason, held_for });
             self.end_span(reason.as_str());
             tracing::warn!(
                 resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     core::{Doubling, Pauses},
     lease::{ManagerLink, Renewers},
-    listeners::statistics::Recorder,
+    listeners::statistics::{CountedEvent, Recorder},
     manager::{
         AllSeats, Cohorts, DefaultWaits, Demands, Dispatch, Draining, Happenings, LeaseMonitor, LockManager,
         Outage, Readiness, Records, Sets, Sources, Trace,
@@ -214,7 +214,7 @@ impl LockManagerBuilder {
         };
         let mut last_death = clock_of_deaths.now();
         let died = move |death: Death| {
-            counted.manager_restarted();
+            counted.note(None, CountedEvent::ManagerRestarted);
             driven.set_down(true);
             let now = clock_of_deaths.now();
             if last_death.elapsed(now) > LIVED_WELL {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     core::{self, Acquisition, Event, Executed, LeaseStatus, LossReason, Moment, one_line},
     lease::{LeaseShared, RecordKey, Release, ReleaseError, Released},
+    listeners::statistics::CountedEvent,
     manager::{Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Role, is_alone},
     runtime::{
         batcher::Weight,
@@ -196,7 +197,7 @@ impl LockManager {
         match answer {
             Ok(store::Released::NotHeld { .. }) => {}
             Ok(_) => {
-                self.stats.reclaimed();
+                self.stats.note(None, CountedEvent::Reclaimed);
                 tracing::debug!(%resource, token = %token.prefix(), "reclaimed a token");
             }
             Err(error) => tracing::debug!(

@@ -28,7 +28,7 @@ impl RequestEnd {
 
 /// An event that is counted, in each place that counts it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum CountedEvent {
+pub(crate) enum CountedEvent {
     Requested,
     Attempted,
     Ended(RequestEnd),

@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 pub(crate) use self::{
     classes::Class,
-    event::RequestEnd,
+    event::{CountedEvent, RequestEnd},
     recorder::{Recorder, Stopwatch, Unconfirmed},
 };
 pub use self::{distribution::Distribution, tally::Summary};

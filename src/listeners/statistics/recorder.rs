@@ -33,7 +33,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Counts an event in each place. The class is that of the request, if it has one.
+    /// Counts an event in each place.
     fn note(&mut self, class: Option<Class>, event: CountedEvent) {
         self.total.note(&event);
         self.count(&event);
@@ -96,7 +96,8 @@ impl Recorder {
         }))
     }
 
-    fn note(&self, class: Option<Class>, event: CountedEvent) {
+    /// Counts an event. The class is that of the request or of the lease, if it has one.
+    pub(crate) fn note(&self, class: Option<Class>, event: CountedEvent) {
         self.0.lock().note(class, event);
     }
 
@@ -109,33 +110,6 @@ impl Recorder {
         self.0.lock().classes.name(class).cloned()
     }
 
-    pub(crate) fn requested(&self, class: Option<Class>) {
-        self.note(class, CountedEvent::Requested);
-    }
-
-    pub(crate) fn attempted(&self) {
-        self.note(None, CountedEvent::Attempted);
-    }
-
-    pub(crate) fn ended(&self, class: Option<Class>, end: RequestEnd) {
-        self.note(class, CountedEvent::Ended(end));
-    }
-
-    /// Counts a renewal that was confirmed `lag` after it was due, if it was, when the lease had this much validity `left`.
-    pub(crate) fn renewed(
-        &self,
-        class: Option<Class>,
-        near_miss: bool,
-        lag: Option<Duration>,
-        left: Duration,
-    ) {
-        self.note(class, CountedEvent::Renewed { near_miss, lag, left });
-    }
-
-    pub(crate) fn missed(&self, class: Option<Class>) {
-        self.note(class, CountedEvent::Missed);
-    }
-
     /// Counts a release that has begun. The lease does not count as released before that is confirmed.
     pub(crate) fn released(recorder: &Arc<Self>, class: Option<Class>, held_for: Duration) -> Unconfirmed {
         recorder.note(class, CountedEvent::Releasing { held_for });
@@ -144,22 +118,6 @@ impl Recorder {
 
     pub(crate) fn releases_unconfirmed(&self) -> u64 {
         self.0.lock().stats.releases_unconfirmed
-    }
-
-    pub(crate) fn lost(&self, class: Option<Class>, reason: LossReason, held_for: Duration) {
-        self.note(class, CountedEvent::Lost { reason, held_for });
-    }
-
-    pub(crate) fn renewer_restarted(&self) {
-        self.note(None, CountedEvent::RenewerRestarted);
-    }
-
-    pub(crate) fn manager_restarted(&self) {
-        self.note(None, CountedEvent::ManagerRestarted);
-    }
-
-    pub(crate) fn reclaimed(&self) {
-        self.note(None, CountedEvent::Reclaimed);
     }
 
     /// Moves the windows on. Must be called about once a second: events are counted without a look at the clock.

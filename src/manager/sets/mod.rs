@@ -15,7 +15,7 @@ pub(crate) use self::set::{Set, Sets, TriedAll};
 use crate::{
     core::{Acquisition, Executed, Moment, ResourceName, Validity},
     lease::{Lease, LeaseSet, LeaseShared},
-    listeners::statistics::{Class, RequestEnd, Stopwatch},
+    listeners::statistics::{Class, CountedEvent, RequestEnd, Stopwatch},
     manager::{
         Calls, Cause, Happening, LockManager, Record, Role, dispatch::ask::ask_for_all, is_alone,
         waiting::attempts::NEVER_SENT,
@@ -66,7 +66,7 @@ impl LockManager {
             set.requests.iter().map(|request| Arc::clone(&request.terms.acquisition)).collect();
         let reply = set.reply.clone();
         self.sets.insert(tried[0].hold.token, set);
-        self.stats.attempted();
+        self.stats.note(None, CountedEvent::Attempted);
         let (Calls { store, outage }, happenings, in_flight) =
             (self.calls(), self.happenings.clone(), Arc::new(self.shutdown.in_flight()));
         let stats = Arc::clone(&self.stats);
@@ -115,8 +115,8 @@ impl LockManager {
     /// Counts each resource of a set as a request.
     fn count(&self, requests: usize, class: Option<Class>, end: RequestEnd) {
         for _ in 0..requests {
-            self.stats.requested(class);
-            self.stats.ended(class, end);
+            self.stats.note(class, CountedEvent::Requested);
+            self.stats.note(class, CountedEvent::Ended(end));
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     core::{Acquisition, Event, InvalidValue, Moment, Terms, Token},
     lease::{Lease, RecordKey},
-    listeners::statistics::{Class, RequestEnd},
+    listeners::statistics::{Class, CountedEvent, RequestEnd},
     manager::{LockManager, Record, Role, WaitingRequest, is_alone},
     request::{AcquireError, Request, ValidRequest},
     runtime::responder::{DeferredReply, Responder},
@@ -19,12 +19,12 @@ impl LockManager {
         let (reply, deferred) = Responder::new();
         let (token, now) = (self.random.token(), self.clock.now());
         let class = self.stats.class(request.options.class.as_deref());
-        self.stats.requested(class);
+        self.stats.note(class, CountedEvent::Requested);
         match self.may_admit().and_then(|()| Ok(self.check(request, token, class)?)) {
             Ok(request) => self.begin(request, reply, now),
             Err(error) => {
                 tracing::debug!(%error, "a request was refused");
-                self.stats.ended(class, RequestEnd::Failed(error.kind()));
+                self.stats.note(class, CountedEvent::Ended(RequestEnd::Failed(error.kind())));
                 reply.answer(Err(error));
             }
         }

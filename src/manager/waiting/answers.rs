@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     core::{Answer, End, Event, Moment, Told},
     lease::{Lease, LeaseChange, LeaseShared, LeaseTerms, RecordKey},
-    listeners::statistics::RequestEnd,
+    listeners::statistics::{CountedEvent, RequestEnd},
     manager::{Attempt, CohortKey, Holding, LockManager, Role, WaitingRequest, is_alone, next_check},
     request::{AcquireError, ValidRequest},
     runtime::responder::Responder,
@@ -68,7 +68,7 @@ impl LockManager {
         self.note_held(&lease, now, bound);
         self.note_served(&lease, place, (overtook, now - waited), now);
         let hold = lease.hold();
-        self.stats.ended(lease.terms.class, RequestEnd::Granted { attempts, waited });
+        self.stats.note(lease.terms.class, CountedEvent::Ended(RequestEnd::Granted { attempts, waited }));
         tracing::debug!(
             resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.terms.acquisition.mode,
             fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
@@ -116,7 +116,7 @@ impl LockManager {
         let class = self.records.with(record, |it| it.waiter()?.request.terms.class).flatten();
         let (counted, error) = match (end, failure) {
             (End::Cancelled, _) => {
-                self.stats.ended(class, RequestEnd::Cancelled);
+                self.stats.note(class, CountedEvent::Ended(RequestEnd::Cancelled));
                 self.end_span(record, RequestEnd::Cancelled, now);
                 return None;
             }
@@ -129,7 +129,7 @@ impl LockManager {
             (_, Some(error)) => (RequestEnd::Failed(error.kind()), error),
             (end, None) => self.last_answer(record, end, now)?,
         };
-        self.stats.ended(class, counted);
+        self.stats.note(class, CountedEvent::Ended(counted));
         self.end_span(record, counted, now);
         self.records.with(record, |it| {
             let (resource, token) = (it.hold.resource.clone(), it.hold.token.prefix());

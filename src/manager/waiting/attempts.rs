@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     core::{Answer, Event, Moment, Told},
     lease::RecordKey,
+    listeners::statistics::CountedEvent,
     manager::{Attempt, LockManager, Record},
     request::AcquireError,
     store::{self, Acquired, Certainty, StoreError},
@@ -30,7 +31,7 @@ impl LockManager {
         if let Some(cohort) = cohort {
             self.cohorts.with(cohort, |it| it.lead(record));
         }
-        self.stats.attempted();
+        self.stats.note(None, CountedEvent::Attempted);
         Some(Attempt { record, acquisition, sent, overtook: false })
     }
 
