@@ -173,21 +173,19 @@ impl StoreError {
     }
 
     /// Returns the same error, with an unknown outcome if a foreign value was the reason.
-    pub(crate) fn perhaps_executed(self) -> Self {
-        match self {
-            Self::Corrupt { reason, .. } => Self::Corrupt { reason, certainty: Certainty::Unknown },
-            other => other,
+    pub(crate) fn perhaps_executed(mut self) -> Self {
+        if let Self::Corrupt { certainty, .. } = &mut self {
+            *certainty = Certainty::Unknown;
         }
+        self
     }
 
     /// Returns the same error, with the name of the resource whose value is foreign.
-    pub(crate) fn about(self, resource: &ResourceName) -> Self {
-        match self {
-            Self::Corrupt { reason, certainty } => {
-                Self::Corrupt { reason: format!("{resource}: {reason}"), certainty }
-            }
-            other => other,
+    pub(crate) fn about(mut self, resource: &ResourceName) -> Self {
+        if let Self::Corrupt { reason, .. } = &mut self {
+            *reason = format!("{resource}: {reason}");
         }
+        self
     }
 
     /// Returns the certainty that the verb was not executed.
@@ -226,6 +224,11 @@ impl StoreError {
             | Self::Unsupported { .. }
             | Self::Corrupt { .. } => false,
         }
+    }
+
+    /// Returns true if the server, or the way to it, has failed, and not the request alone.
+    pub(crate) const fn is_of_the_server(&self) -> bool {
+        matches!(self, Self::TimedOut { .. } | Self::ReplyLost { .. } | Self::Unavailable { .. })
     }
 
     /// Returns a short name for counters and logs.

@@ -32,6 +32,7 @@ pub(crate) use self::{
     notices::{LONGEST_REASON, is_reason},
     quorum::{QuorumOptions, QuorumStore},
     redis::RedisStore,
+    reply::Answers,
 };
 pub use self::{
     inspection::{Names, TOLD_AT_MOST, Walk},
@@ -269,11 +270,23 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Returns the answer of a batch of one.
-fn only<T>(verb: &str, mut answers: Vec<Result<T, StoreError>>) -> Result<T, StoreError> {
-    answers.pop().unwrap_or_else(|| {
-        let doing = format!("{verb}: the store gave no answer to one question");
-        Err(StoreError::reply_lost(doing))
-    })
+fn only<T>(verb: &str, mut answers: Answers<T>) -> Result<T, StoreError> {
+    let lost = || StoreError::reply_lost(format!("{verb}: the store gave no answer to one question"));
+    answers.pop().ok_or_else(lost)?
+}
+
+/// Acquires those that a store does not refuse without sending them. The answers are in the order of the requests.
+async fn acquire_unless<F: Future<Output = Answers<Acquired>>>(
+    asked: &[Arc<Acquisition>],
+    refused: impl Fn(&Acquisition) -> Option<StoreError>,
+    acquire: impl FnOnce(Vec<Arc<Acquisition>>) -> F,
+) -> Answers<Acquired> {
+    let refused: Vec<_> = asked.iter().map(|asked| refused(asked)).collect();
+    let fit = asked.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
+    let fit: Vec<_> = fit.map(|(asked, _)| Arc::clone(asked)).collect();
+    let answers = if fit.is_empty() { Vec::new() } else { acquire(fit).await };
+    let mut answers = answers.into_iter();
+    refused.into_iter().filter_map(|refused| refused.map(Err).or_else(|| answers.next())).collect()
 }
 
 /// Implements [`Store::hand_off`] for stores that cannot do both at one moment.
@@ -301,10 +314,7 @@ async fn one_after_the_other<S: Store + ?Sized>(
                 continue;
             }
             Ok(Acquired::Refused(refusal)) => Ok(AcquiredAll::Refused { which, refusal }),
-            Ok(other) => {
-                let doing = format!("acquire: a try was answered {other:?}");
-                Err(StoreError::reply_lost(doing))
-            }
+            Ok(other) => Err(StoreError::reply_lost(format!("acquire: a try was answered {other:?}"))),
             Err(error) if error.certainty() == Certainty::NotExecuted => {
                 Ok(AcquiredAll::Failed { which, error })
             }
@@ -322,9 +332,6 @@ async fn release_all<S: Store + ?Sized>(store: &S, granted: &[Arc<Acquisition>])
         doing: "acquire_all: one was not granted, and another could not be released".to_owned(),
         source: Some(Arc::new(error)),
     };
-    store
-        .release_each(&releases)
-        .await
-        .into_iter()
-        .try_for_each(|released| released.map(drop).map_err(failed))
+    let mut released = store.release_each(&releases).await.into_iter();
+    released.try_for_each(|released| released.map(drop).map_err(failed))
 }

@@ -1,13 +1,8 @@
 //! The subscribers to notifications, and the delivery to them.
 
-use std::{
-    collections::BTreeMap,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use futures_util::Stream;
+use futures_util::{Stream, stream};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -37,7 +32,8 @@ impl Inboxes {
         let mut listeners = self.0.lock();
         tell(&sender, listeners.beginning());
         listeners.subscribed.entry(inbox).or_default().push(sender);
-        InboxListener { inbox, inboxes: self.clone(), notifications }
+        let listener = InboxListener { inbox, inboxes: self.clone(), notifications };
+        stream::unfold(listener, async |mut listener| Some((listener.notifications.recv().await?, listener)))
     }
 
     /// Sends a notification. Returns true if somebody is subscribed, as far as can be told: a notification that gets
@@ -90,14 +86,6 @@ impl Listeners {
         } else {
             Notification::Subscribed
         }
-    }
-}
-
-impl Stream for InboxListener {
-    type Item = Notification;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Notification>> {
-        self.notifications.poll_recv(context)
     }
 }
 

@@ -13,7 +13,7 @@ mod tests;
 mod turn;
 
 use std::{
-    fmt,
+    fmt, iter,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -65,18 +65,18 @@ impl MemoryStore {
     ///
     /// Faults are taken in the order in which they were asked for, one by each verb.
     pub fn fail_next(&self, verbs: usize) {
-        self.state.lock().faults.script(Fault::Fail, verbs);
+        self.script(Fault::Fail, verbs);
     }
 
     /// Loses the replies to the next `verbs` verbs: they are executed, but answer [`StoreError::ReplyLost`].
     pub fn lose_next_replies(&self, verbs: usize) {
-        self.state.lock().faults.script(Fault::LoseReply, verbs);
+        self.script(Fault::LoseReply, verbs);
     }
 
     /// Delays the next `verbs` verbs: they are executed and answered only after `pause` (of the tokio runtime's time).
     /// A verb whose caller stops waiting before that is not executed.
     pub fn stall_next(&self, verbs: usize, pause: Duration) {
-        self.state.lock().faults.script(Fault::Stall(pause), verbs);
+        self.script(Fault::Stall(pause), verbs);
     }
 
     /// Loses all notifications from now on, without telling the subscribers, until it is called with `false`.
@@ -111,6 +111,10 @@ impl MemoryStore {
         self.state.lock().restart(now);
     }
 
+    fn script(&self, fault: Fault, verbs: usize) {
+        self.state.lock().faults.extend(iter::repeat_n(fault, verbs));
+    }
+
     fn execute<T>(&self, verb: impl FnOnce(&mut MemoryState, Moment) -> T) -> T {
         let mut state = self.state.lock();
         // Read under the lock, so that no verb sees an earlier moment than the one before it; in whole milliseconds, as
@@ -124,23 +128,26 @@ impl MemoryStore {
         verb: impl FnOnce(&mut MemoryState, Moment) -> Result<T, StoreError> + Send + 'a,
     ) -> Reply<'a, T> {
         Box::pin(async move {
-            let fault = self.state.lock().faults.next();
+            let fault = self.state.lock().faults.pop_front();
             match fault {
                 Some(Fault::Fail) => return Err(faults::unavailable()),
                 Some(Fault::Stall(pause)) => tokio::time::sleep(pause).await,
                 Some(Fault::LoseReply) | None => {}
             }
             let answer = self.execute(verb);
-            if fault == Some(Fault::LoseReply) { Err(faults::lost()) } else { answer }
+            match fault {
+                Some(Fault::LoseReply) => Err(StoreError::reply_lost("a scripted fault")),
+                _ => answer,
+            }
         })
     }
 
     fn answer_about<'a, T: Send + 'a>(
         &'a self,
         name: &'a ResourceName,
-        verb: impl FnOnce(&mut Resource, &mut VerbTurn<'_>) -> Result<T, StoreError> + Send + 'a,
+        verb: impl FnOnce(&mut Resource, &mut VerbTurn<'_>) -> T + Send + 'a,
     ) -> Reply<'a, T> {
-        self.answer(move |state, now| state.with(name, now, verb))
+        self.answer(move |state, now| Ok(state.with(name, now, verb)))
     }
 }
 
@@ -156,25 +163,22 @@ impl Store for MemoryStore {
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
         join_replies(renewals.iter().map(|&(hold, ttl)| {
-            self.answer_about(&hold.resource, move |resource, turn| Ok(resource.renew(hold, ttl, turn.now)))
+            self.answer_about(&hold.resource, move |resource, turn| resource.renew(hold, ttl, turn.now))
         }))
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
         join_replies(releases.iter().map(|&(hold, cooldown)| {
-            self.answer_about(
-                &hold.resource,
-                move |resource, turn| Ok(resource.release(hold, cooldown, turn)),
-            )
+            self.answer_about(&hold.resource, move |resource, turn| resource.release(hold, cooldown, turn))
         }))
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        self.answer_about(&hold.resource, move |resource, turn| Ok(resource.is_held(hold, turn.now)))
+        self.answer_about(&hold.resource, move |resource, turn| resource.is_held(hold, turn.now))
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
-        self.answer_about(resource, move |resource, turn| Ok(resource.inspect(limit, turn.now)))
+        self.answer_about(resource, move |resource, turn| resource.inspect(limit, turn.now))
     }
 
     fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
@@ -182,11 +186,11 @@ impl Store for MemoryStore {
     }
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
-        self.answer_about(resource, move |resource, turn| Ok(resource.force_release(turn)))
+        self.answer_about(resource, Resource::force_release)
     }
 
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
-        self.answer_about(&to.resource, move |resource, turn| Ok(resource.notify_holders(to, turn)))
+        self.answer_about(&to.resource, move |resource, turn| resource.notify_holders(to, turn))
     }
 
     fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
@@ -235,7 +239,7 @@ impl QuorumNode for MemoryStore {
             self.answer(move |state, now| {
                 state.sweep(now);
                 let answer = state.with(&asked.hold.resource, now, |resource, turn| {
-                    turn.begin_at(least);
+                    turn.propose(least);
                     resource.acquire(asked, turn)
                 });
                 Ok((answer, micros(now), state.recovered.clone()))
@@ -253,18 +257,14 @@ impl QuorumNode for MemoryStore {
     fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
         self.answer_about(&asked.hold.resource, move |resource, turn| {
             resource.give_way(asked, turn);
-            Ok(false)
+            false
         })
     }
 
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
-        let raise = |(hold, fence): &(&'a Hold, Fence)| {
-            let (hold, fence) = (*hold, *fence);
-            self.answer_about(&hold.resource, move |resource, turn| {
-                Ok(resource.raise_fence(hold, fence, turn))
-            })
-        };
-        join_replies(raises.iter().map(raise))
+        join_replies(raises.iter().map(|&(hold, fence)| {
+            self.answer_about(&hold.resource, move |resource, turn| resource.raise_fence(hold, fence, turn))
+        }))
     }
 
     fn incarnation(&self) -> Reply<'_, Incarnation> {

@@ -1,13 +1,10 @@
 //! The waiters for one resource, in the order of arrival.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::{
     core::{Moment, Token},
-    store::{self, Acquisition, Metadata, QueueTicket, memory::record::whole_millis},
+    store::{self, Acquisition, Metadata, QueueTicket, memory::record::positive_millis},
 };
 
 /// An arrival; a later one has a larger number. Of two with one number the token decides, as on a server, so that all nodes of
@@ -75,15 +72,6 @@ impl QueuedWaiter {
         self.asked.hold.token
     }
 
-    /// Returns the time for which a hand-over is kept for it.
-    pub(super) fn window(&self) -> Duration {
-        whole_millis(self.ticket.grant_window).max(Duration::from_millis(1))
-    }
-
-    fn ticket_ttl(&self) -> Duration {
-        whole_millis(self.ticket.ttl).max(Duration::from_millis(1))
-    }
-
     fn describe(&self, now: Moment) -> store::Waiter {
         store::Waiter {
             token: self.token().prefix(),
@@ -96,7 +84,7 @@ impl QueuedWaiter {
 
     /// Returns true if this roll call included it and it has not asked since.
     fn missed(&self, arrival: Arrival, roll: RollCall) -> bool {
-        arrival <= roll.up_to && self.gone < roll.called + self.ticket_ttl()
+        arrival <= roll.up_to && self.gone < roll.called + positive_millis(self.ticket.ttl)
     }
 }
 
@@ -175,7 +163,7 @@ impl WaitQueue {
 
     /// Puts an acquisition at its place in the queue, or at the end. Keeps its ticket if it has one.
     pub(super) fn enqueue(&mut self, asked: &Acquisition, ticket: QueueTicket, now: Moment) -> Queued {
-        let gone = now + whole_millis(ticket.ttl).max(Duration::from_millis(1));
+        let gone = now + positive_millis(ticket.ttl);
         if let Some(&arrival) = self.arrivals.get(&asked.hold.token) {
             self.refresh(arrival, gone);
             return Queued::Waits(self.ahead(arrival));
@@ -210,11 +198,7 @@ impl WaitQueue {
 
     /// Removes a token for good. Returns true if it was waiting.
     pub(super) fn remove(&mut self, token: Token) -> bool {
-        let waited = self.holds_a_ticket_for(token);
-        if let Some(&arrival) = self.arrivals.get(&token) {
-            self.remove_arrival(arrival);
-        }
-        waited
+        self.arrivals.get(&token).copied().is_some_and(|arrival| self.remove_arrival(arrival))
     }
 
     pub(super) fn settle(&mut self, now: Moment) {
@@ -267,17 +251,20 @@ impl WaitQueue {
         before + self.waiters.range((block * BLOCK, FIRST_TOKEN)..arrival).count() as u64
     }
 
-    fn remove_arrival(&mut self, arrival: Arrival) {
+    fn remove_arrival(&mut self, arrival: Arrival) -> bool {
         let waiting = self.waiters.remove(&arrival);
-        if waiting.is_some() {
+        let waited = waiting.is_some();
+        if waited {
             self.counted_out(arrival);
         }
-        let Some(waiter) = waiting.or_else(|| self.aside.remove(&arrival)) else { return };
-        self.arrivals.remove(&waiter.token());
-        self.expirations.remove(&(waiter.gone, arrival));
-        if let Some((_, end)) = waiter.offered {
-            self.offers.remove(&(end, arrival));
+        if let Some(waiter) = waiting.or_else(|| self.aside.remove(&arrival)) {
+            self.arrivals.remove(&waiter.token());
+            self.expirations.remove(&(waiter.gone, arrival));
+            if let Some((_, end)) = waiter.offered {
+                self.offers.remove(&(end, arrival));
+            }
         }
+        waited
     }
 
     fn counted_in(&mut self, arrival: Arrival) {

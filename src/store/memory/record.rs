@@ -46,7 +46,7 @@ impl HoldRecord {
     }
 
     pub(super) fn extend(&mut self, ttl: Duration, now: Moment) {
-        self.end = now + whole_millis(ttl).max(Duration::from_millis(1));
+        self.end = now + positive_millis(ttl);
         self.opening = self.end + self.lock_delay;
     }
 
@@ -89,4 +89,9 @@ impl HoldRecord {
 pub(super) fn whole_millis(duration: Duration) -> Duration {
     let millis = duration.as_nanos().div_ceil(1_000_000);
     u64::try_from(millis).map_or(Duration::MAX, Duration::from_millis)
+}
+
+/// Rounds a duration up to at least 1 ms.
+pub(super) fn positive_millis(duration: Duration) -> Duration {
+    whole_millis(duration).max(Duration::from_millis(1))
 }

@@ -11,7 +11,7 @@ use crate::{
         memory::{
             holders::{Compatibility, Holders},
             queue::{Queued, WaitQueue},
-            record::{HoldRecord, whole_millis},
+            record::{HoldRecord, positive_millis, whole_millis},
             turn::VerbTurn,
         },
     },
@@ -49,17 +49,18 @@ impl Resource {
                 return Ok(self.grant(asked, record.fence, now));
             }
             // A late repeat of an acquisition whose hold is over does not bring it back.
-            let refused = || Acquired::Refused(refusal(record, now));
-            return Ok(if record.holds() { self.granted(record.fence, owner) } else { refused() });
+            return Ok(match record.holds() {
+                true => self.granted(record.fence, owner),
+                false => Acquired::Refused(refusal(record, now)),
+            });
         }
         let fence = match self.holders.check(asked) {
             Ok(Compatibility::ReEntry(fence)) => fence,
-            Ok(Compatibility::BesideItsOwn) => turn.new_fence(),
+            // If nobody holds, the waiters are taken for dead, or there are more dead ones ahead than one verb checks.
+            Ok(Compatibility::BesideItsOwn | Compatibility::Fits(None)) => turn.new_fence(),
             Ok(Compatibility::Fits(_)) if self.queue.is_empty() || planted!("a newcomer overtakes") => {
                 turn.new_fence()
             }
-            // The waiters are taken for dead, or there are more dead ones ahead than one verb checks.
-            Ok(Compatibility::Fits(None)) => turn.new_fence(),
             Ok(Compatibility::Fits(Some(busy)) | Compatibility::InTheWay(busy)) => {
                 let refusal = refusal(busy, now);
                 return Ok(self.keep_out(asked, refusal, turn));
@@ -210,12 +211,9 @@ impl Resource {
         let now = turn.now;
         let held = self.holders.holds(hold.token);
         // Whoever brings the token of a hold may not know its owner.
-        let owner = if held {
-            self.holders.get(hold.token).and_then(|record| record.owner.clone())
-        } else {
-            hold.owner.clone()
-        };
+        let mut owner = hold.owner.clone();
         if held {
+            owner = self.holders.get(hold.token).and_then(|record| record.owner.clone());
             self.holders.close(hold.token, now + whole_millis(cooldown));
             self.settle(now);
         }
@@ -272,7 +270,7 @@ impl Resource {
             let fence = re_entered.unwrap_or_else(|| turn.new_fence());
             let fence = if planted!("a hand-over without a new fence") { Fence::new(1) } else { fence };
             let Some(head) = self.queue.head() else { break };
-            let offered = (turn.now, turn.now + head.window());
+            let offered = (turn.now, turn.now + positive_millis(head.ticket.grant_window));
             self.holders.admit(HoldRecord::handed_over(&head.asked, fence, offered.1));
             if asks {
                 self.queue.remove(token);

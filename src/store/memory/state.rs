@@ -1,13 +1,18 @@
 //! The state of the store.
 
-use std::{collections::BTreeMap, ops::Bound, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ops::Bound,
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
     core::{Fence, Moment, ResourceName},
     store::{
         Acquired, AcquiredAll, Acquisition, Incarnation, Listing, Names, Recovered, Report, StoreError, Walk,
         memory::{
-            faults::Faults,
+            faults::Fault,
             inboxes::Inboxes,
             registers::Registers,
             resource::Resource,
@@ -23,7 +28,7 @@ pub(super) struct MemoryState {
     swept: Option<ResourceName>,
     pub(super) registers: Registers,
     pub(super) inboxes: Inboxes,
-    pub(super) faults: Faults,
+    pub(super) faults: VecDeque<Fault>,
     started: Moment,
     restarts: u64,
     pub(super) recovered: Option<Recovered>,
@@ -37,7 +42,7 @@ impl MemoryState {
             swept: None,
             registers: Registers::default(),
             inboxes: Inboxes::default(),
-            faults: Faults::default(),
+            faults: VecDeque::new(),
             started: now,
             restarts: 0,
             recovered: None,

@@ -9,8 +9,8 @@ use crate::{
 pub(super) struct VerbTurn<'a> {
     pub(super) now: Moment,
     last_fence: &'a mut u64,
-    has_proposal: bool,
-    least_fence: u64,
+    /// The smallest fence for a new grant that a quorum has proposed.
+    least_fence: Option<u64>,
     inboxes: &'a Inboxes,
     steps: u32,
     /// Set while the verb has found a hand-over that was not taken up, and has not acted on it yet.
@@ -19,38 +19,25 @@ pub(super) struct VerbTurn<'a> {
 
 impl<'a> VerbTurn<'a> {
     pub(super) fn new(now: Moment, last_fence: &'a mut u64, inboxes: &'a Inboxes) -> Self {
-        Self {
-            now,
-            last_fence,
-            has_proposal: false,
-            least_fence: 0,
-            inboxes,
-            steps: 0,
-            found_unclaimed: false,
-        }
+        Self { now, last_fence, least_fence: None, inboxes, steps: 0, found_unclaimed: false }
     }
 
     pub(super) fn new_fence(&mut self) -> Fence {
-        if planted!("a fence that expires") && self.clock().get() > *self.last_fence + 1_000_000 {
+        let clock = self.now.micros();
+        if planted!("a fence that expires") && clock > *self.last_fence + 1_000_000 {
             return Fence::new(1);
         }
-        *self.last_fence = (*self.last_fence + 1).max(self.clock().get()).max(self.least_fence);
+        *self.last_fence = (*self.last_fence + 1).max(clock).max(self.least_fence.unwrap_or(0));
         Fence::new(*self.last_fence)
     }
 
     /// Makes the next fence at least this one, or as far past the time as it may be, whichever is less.
-    pub(super) fn begin_at(&mut self, fence: Fence) {
-        self.has_proposal = true;
-        self.least_fence = fence.min(micros(self.now + AHEAD_AT_MOST)).get();
+    pub(super) fn propose(&mut self, fence: Fence) {
+        self.least_fence = Some(fence.get().min((self.now + AHEAD_AT_MOST).micros()));
     }
 
     pub(super) const fn has_proposal(&self) -> bool {
-        self.has_proposal
-    }
-
-    /// Returns the time, as the smallest fence that could be given out.
-    pub(super) fn clock(&self) -> Fence {
-        micros(self.now)
+        self.least_fence.is_some()
     }
 
     pub(super) fn raise_fence(&mut self, fence: Fence) {
@@ -83,6 +70,7 @@ impl<'a> VerbTurn<'a> {
     }
 }
 
+/// Returns a time as the smallest fence that could be given out at it.
 pub(super) fn micros(moment: Moment) -> Fence {
     Fence::new(moment.micros())
 }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::{
     core::{Fence, Verdict},
     store::{
-        Acquired, Acquisition, Grant, StoreError,
+        Acquired, Acquisition, Answers, Grant, StoreError,
         quorum::{
             ballot::Ballot,
             given_fence::GivenFence,
@@ -28,7 +28,7 @@ type AcquireAnswer = Result<Acquired, StoreError>;
 pub(super) async fn acquire(
     quorum: Arc<Quorum>,
     mut asked: Vec<Arc<Acquisition>>,
-    reply: oneshot::Sender<Vec<AcquireAnswer>>,
+    reply: oneshot::Sender<Answers<Acquired>>,
 ) {
     let sent = quorum.now();
     let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
@@ -40,7 +40,7 @@ pub(super) async fn acquire(
     let attempt = Arc::new(attempt);
     let votes = attempt.votes().await;
     attempt.follow_clocks(&votes);
-    let mut answers: Vec<AcquireAnswer> =
+    let mut answers: Answers<Acquired> =
         attempt.requests().map(|which| attempt.count(&votes, which)).collect();
     let unknown = attempt.unknown_fences(&votes, &answers);
     attempt.write_back(&unknown, &mut answers).await;
@@ -132,9 +132,7 @@ impl QuorumAttempt {
     /// Records the grants. A token that was released meanwhile is not recorded.
     fn book(&self, votes: &Round<Ballot>, answers: &mut [AcquireAnswer]) {
         for (which, answer) in answers.iter_mut().enumerate() {
-            let Some(grant) = grant_of(answer) else {
-                continue;
-            };
+            let Some(grant) = grant_of(answer) else { continue };
             let (expected, nodes) = (self.before[which].expected.as_ref(), self.quorum.nodes.len());
             let fence = grant.fence.map(|fence| GivenFence::new(fence, nodes, expected));
             if let Some(fence) = &fence {
@@ -142,7 +140,7 @@ impl QuorumAttempt {
             }
             let granted = Granted { asked: Arc::clone(&self.asked[which]), fence };
             if !self.quorum.books(|books| books.tokens.grant(self.number, granted)) {
-                let doing = "acquire: it was released or asked for again meanwhile".to_owned();
+                let doing = "acquire: it was released or asked for again meanwhile";
                 *answer = Err(StoreError::reply_lost(doing));
             }
         }

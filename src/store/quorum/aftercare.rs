@@ -7,7 +7,7 @@ use futures_util::future::{join, join_all};
 use crate::{
     core::{Doubling, Fence, Moment, Token, TurnEvent},
     store::{
-        Hold, Released, StoreError,
+        Answers, Hold, Released, StoreError,
         quorum::{ballot::Ballot, books::Remaining, releases::PendingRelease, shared::Quorum},
     },
 };
@@ -98,12 +98,7 @@ async fn work_off(quorum: Arc<Quorum>, node: usize) {
 }
 
 /// Sends pending releases to a node. A waiter that gives way there is queued again at the same moment.
-async fn send(
-    quorum: &Quorum,
-    node: usize,
-    pending: &[PendingRelease],
-    now: Moment,
-) -> Vec<Result<Settled, StoreError>> {
+async fn send(quorum: &Quorum, node: usize, pending: &[PendingRelease], now: Moment) -> Answers<Settled> {
     let store = quorum.store(node);
     let giving_way: Vec<_> = pending.iter().filter_map(|pending| pending.queued_again.as_deref()).collect();
     let releases = pending.iter().filter(|pending| pending.queued_again.is_none());

@@ -18,10 +18,10 @@ pub(super) struct CircuitBreaker {
     /// The time of its last answer, or of the first call after that. It counts only while calls are in flight.
     quiet_since: Option<Instant>,
     failures: u32,
-    /// The time for which the circuit stays open, doubled each time.
+    /// The times for which the circuit stays open.
     pauses: Doubling,
-    open_for: Duration,
-    open_until: Option<Instant>,
+    /// While the circuit is open, the time for which it opens again, and the time of the next probe.
+    open: Option<(Duration, Instant)>,
 }
 
 /// A call that was let through.
@@ -41,12 +41,12 @@ impl CircuitBreaker {
         if let Some(quiet) = quiet.filter(|quiet| *quiet > silence) {
             return Err(held_back(format!("it has been silent for {quiet:.0?}")));
         }
-        let Some(until) = self.open_until else { return Ok(self.begin(now)) };
-        if now < until {
+        let Some((open_for, until)) = &mut self.open else { return Ok(self.begin(now)) };
+        if now < *until {
             return Err(held_back(format!("{} calls failed in a row", self.failures)));
         }
         // The other calls wait for the result of this one.
-        self.open_until = Some(now + self.open_for);
+        *until = now + *open_for;
         self.begin(now);
         Ok(Passage::Probe)
     }
@@ -64,16 +64,17 @@ impl CircuitBreaker {
     /// answers says nothing: it was dropped, or nothing was asked.
     pub(super) fn ended<T>(&mut self, passage: Passage, answers: &[Result<T, StoreError>], now: Instant) {
         self.in_flight -= 1;
-        if answers.iter().any(|answer| !is_down(answer)) {
+        let is_down = |answer: &Result<T, _>| answer.as_ref().is_err_and(StoreError::is_of_the_server);
+        if !answers.iter().all(is_down) {
             self.quiet_since = Some(now);
-            (self.failures, self.open_until) = (0, None);
+            (self.failures, self.open) = (0, None);
             self.pauses.reset();
         } else if !answers.is_empty() {
             self.failures = self.failures.saturating_add(1);
             // Calls that were in flight together fail together, which is no reason to keep the circuit open for longer.
-            if self.failures >= FAILURES && (passage == Passage::Probe || self.open_until.is_none()) {
-                self.open_for = self.pauses.next();
-                self.open_until = Some(now + self.open_for);
+            if self.failures >= FAILURES && (passage == Passage::Probe || self.open.is_none()) {
+                let open_for = self.pauses.next();
+                self.open = Some((open_for, now + open_for));
             }
         }
     }
@@ -81,22 +82,9 @@ impl CircuitBreaker {
 
 impl Default for CircuitBreaker {
     fn default() -> Self {
-        Self {
-            in_flight: 0,
-            quiet_since: None,
-            failures: 0,
-            pauses: Doubling::new(FIRST_OPEN, LONGEST_OPEN),
-            open_for: Duration::ZERO,
-            open_until: None,
-        }
+        let pauses = Doubling::new(FIRST_OPEN, LONGEST_OPEN);
+        Self { in_flight: 0, quiet_since: None, failures: 0, pauses, open: None }
     }
-}
-
-fn is_down<T>(answer: &Result<T, StoreError>) -> bool {
-    matches!(
-        answer,
-        Err(StoreError::Unavailable { .. } | StoreError::TimedOut { .. } | StoreError::ReplyLost { .. })
-    )
 }
 
 fn held_back(why: String) -> StoreError {

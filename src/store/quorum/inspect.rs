@@ -5,10 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     core::{ResourceName, TokenPrefix},
     store::{
-        Holder, HolderState, HoldersNotified, Inspection, Listing, QuorumNode, StoreError, ToHolders, Waiter,
-        Walk,
+        Holder, HolderState, HoldersNotified, Inspection, Listing, QuorumNode, Reply, StoreError, ToHolders,
+        Waiter, Walk,
         quorum::{
-            renew_release::short,
             round::Round,
             shared::{Quorum, median},
         },
@@ -17,19 +16,17 @@ use crate::{
 
 /// Asks all nodes, and waits for all of them. At least a majority has to answer. Also returns the number of nodes on
 /// which an item has to be seen so that it may be on a majority.
-async fn all<T: Send + 'static, Answer>(
+async fn all<T: Send + 'static, About: Clone + Send + Sync + 'static>(
     quorum: &Arc<Quorum>,
-    question: impl Fn(Arc<dyn QuorumNode>) -> Answer,
-) -> Result<(Vec<T>, usize), StoreError>
-where
-    Answer: Future<Output = Result<T, StoreError>> + Send + 'static,
-{
+    about: About,
+    question: for<'a> fn(&'a dyn QuorumNode, &'a About) -> Reply<'a, T>,
+) -> Result<(Vec<T>, usize), StoreError> {
     let (needed, timeouts) = (quorum.needed(), quorum.options.timeouts());
-    let mut round = Round::of_one(quorum, question);
+    let mut round = Round::of_one(quorum, about, question);
     round.gather(timeouts, |_| false).await;
     let answered = round.on(0).flatten().flatten().count();
     if answered < needed {
-        return Err(short(quorum, &round, 0, timeouts.met));
+        return Err(round.short(0, timeouts.met));
     }
     let silent = quorum.nodes.len() - answered;
     Ok((round.into_answers().flatten().collect(), needed.saturating_sub(silent).max(1)))
@@ -47,12 +44,10 @@ pub(super) async fn inspect(
     resource: &ResourceName,
     limit: usize,
 ) -> Result<Inspection, StoreError> {
-    let question = |store: Arc<dyn QuorumNode>| {
-        let name = resource.clone();
-        // More than are wanted: holders that end at about the same time end in another order on each node.
-        async move { store.inspect(&name, limit.saturating_mul(2)).await }
-    };
-    let (mut inspections, enough) = all(quorum, question).await?;
+    // More than are wanted: holders that end at about the same time end in another order on each node.
+    let about = (resource.clone(), limit.saturating_mul(2));
+    let (mut inspections, enough) =
+        all(quorum, about, |store, (name, most)| store.inspect(name, *most)).await?;
     let queues: Vec<Vec<Waiter>> = inspections.iter_mut().map(|it| std::mem::take(&mut it.waiters)).collect();
     let waiting = median(inspections.iter().map(|inspection| inspection.waiting));
     let all_waiters_told =
@@ -110,11 +105,7 @@ pub(super) async fn list(quorum: &Arc<Quorum>, walk: &Walk) -> Result<Listing, S
     let (mut walk, limit) = (walk.clone(), walk.limit);
     let mut found = Listing { resources: Vec::new(), complete: false, cut_short: false, walked: 0 };
     for page in 1..=PAGES {
-        let question = |store: Arc<dyn QuorumNode>| {
-            let walk = walk.clone();
-            async move { store.list(&walk).await }
-        };
-        let (listings, enough) = all(quorum, question).await?;
+        let (listings, enough) = all(quorum, walk.clone(), |store, walk| store.list(walk)).await?;
         found.walked += listings.iter().map(|listing| listing.walked).sum::<u64>();
         let cut = listings.iter().filter(|listing| !listing.complete);
         // A node that gave up early may lack any name.
@@ -137,11 +128,7 @@ pub(super) async fn list(quorum: &Arc<Quorum>, walk: &Walk) -> Result<Listing, S
 }
 
 pub(super) async fn force_release(quorum: &Arc<Quorum>, resource: &ResourceName) -> Result<u64, StoreError> {
-    let question = |store: Arc<dyn QuorumNode>| {
-        let name = resource.clone();
-        async move { store.force_release(&name).await }
-    };
-    let (counts, _) = all(quorum, question).await?;
+    let (counts, _) = all(quorum, resource.clone(), |store, name| store.force_release(name)).await?;
     Ok(median(counts.into_iter()))
 }
 
@@ -152,11 +139,7 @@ pub(super) async fn notify_holders(
     to: &ToHolders,
 ) -> Result<HoldersNotified, StoreError> {
     let to = Arc::new(to.clone());
-    let question = |store: Arc<dyn QuorumNode>| {
-        let to = Arc::clone(&to);
-        async move { store.notify_holders(&to).await }
-    };
-    let (notified, enough) = all(quorum, question).await?;
+    let (notified, enough) = all(quorum, to, |store, to| store.notify_holders(to)).await?;
     let complete = notified.iter().all(|notified| notified.complete);
     let holders = notified.into_iter().flat_map(|notified| notified.holders);
     Ok(HoldersNotified { holders: agreed(holders, enough).collect(), complete })

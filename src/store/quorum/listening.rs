@@ -29,11 +29,8 @@ pub(super) fn listen(quorum: &Arc<Quorum>, inbox: Inbox) -> Notifications {
         let heard = lines.hear(node, notification);
         async move { heard }
     });
-    let heard = heard.map(Some).chain(stream::once(async { None }));
-    stream::select(heard, told.map(Some))
-        .take_while(|next| std::future::ready(next.is_some()))
-        .filter_map(std::future::ready)
-        .boxed()
+    let heard = heard.map(Some).chain(stream::iter([None]));
+    stream::select(heard, told.map(Some)).scan((), |(), next| std::future::ready(next)).boxed()
 }
 
 /// The lines to the nodes.

@@ -23,7 +23,7 @@ mod tidying;
 mod tokens;
 mod voting;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, iter, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 
@@ -36,9 +36,9 @@ use crate::{
     core::{InvalidValue, Mode, ResourceName, ensure, exact},
     runtime::env::{Clock, SystemClock},
     store::{
-        Acquired, Acquisition, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Names,
+        Acquired, Acquisition, Answers, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Names,
         Notifications, QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply, Store,
-        StoreError, ToHolders, Walk,
+        StoreError, ToHolders, Walk, acquire_unless,
     },
 };
 
@@ -115,8 +115,8 @@ impl QuorumStore {
     ) -> Result<Self, InvalidValue> {
         options.check()?;
         let nodes: Vec<_> = nodes.into_iter().map(|(name, store)| NamedNode { name, store }).collect();
-        let twice = (0..).zip(&nodes).find(|(at, node)| nodes[..*at].iter().any(|it| it.name == node.name));
-        if let Some((_, node)) = twice {
+        let mut names = HashSet::new();
+        if let Some(node) = nodes.iter().find(|node| !names.insert(&node.name)) {
             let found = format_args!("{} twice", node.name);
             return Err(InvalidValue::new("store.url", found, "each node once"));
         }
@@ -131,19 +131,14 @@ impl QuorumStore {
         Ok(Self(Arc::new(Quorum::new(nodes, options, clock))))
     }
 
-    async fn acquire_together(&self, asked: &[Arc<Acquisition>]) -> Vec<Result<Acquired, StoreError>> {
+    async fn acquire_together(&self, asked: &[Arc<Acquisition>]) -> Answers<Acquired> {
         let refused =
-            asked.iter().map(|asked| self.refused(asked.mode, asked.ttl.saturating_add(asked.lock_delay)));
-        let refused: Vec<_> = refused.collect();
-        let fit = asked.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
-        let fit: Vec<_> = fit.map(|(asked, _)| Arc::clone(asked)).collect();
-        if fit.is_empty() {
-            return refused.into_iter().flatten().map(Err).collect();
-        }
-        let quorum = Arc::clone(&self.0);
-        let answers = in_background(fit.len(), |reply| acquire::acquire(quorum, fit, reply)).await;
-        let mut answers = answers.into_iter();
-        refused.into_iter().filter_map(|refused| refused.map(Err).or_else(|| answers.next())).collect()
+            |asked: &Acquisition| self.refused(asked.mode, asked.ttl.saturating_add(asked.lock_delay));
+        let acquire = |fit: Vec<_>| {
+            let quorum = Arc::clone(&self.0);
+            in_background(fit.len(), |reply| acquire::acquire(quorum, fit, reply))
+        };
+        acquire_unless(asked, refused, acquire).await
     }
 
     /// Returns the reason why this quorum can never grant such a request, if there is one. `ttl` is the whole time for
@@ -161,10 +156,10 @@ impl QuorumStore {
         })
     }
 
-    async fn renew_together(&self, renewals: &[(&Hold, Duration)]) -> Vec<Result<Renewed, StoreError>> {
+    async fn renew_together(&self, renewals: &[(&Hold, Duration)]) -> Answers<Renewed> {
         let refused = renewals.iter().find_map(|(_, ttl)| self.refused(Mode::Exclusive, *ttl));
         if let Some(error) = refused {
-            return renewals.iter().map(|_| Err(error.clone())).collect();
+            return iter::repeat_n(error, renewals.len()).map(Err).collect();
         }
         let (quorum, renewals) = (Arc::clone(&self.0), owned(renewals));
         in_background(renewals.len(), |reply| renew_release::renew(quorum, renewals, reply)).await

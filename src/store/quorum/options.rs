@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::core::{InvalidValue, in_range};
 
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The settings by which a [`QuorumStore`](crate::QuorumStore) uses its nodes.
 ///
 /// # Default
@@ -32,10 +35,9 @@ pub struct QuorumOptions {
 
 impl Default for QuorumOptions {
     fn default() -> Self {
-        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         Self {
             node_timeout: Duration::from_millis(50),
-            connect_timeout: Duration::from_secs(1),
+            connect_timeout: SECOND,
             max_ttl: DAY,
             fresh_start: false,
         }
@@ -46,15 +48,9 @@ impl QuorumOptions {
     pub(super) fn check(&self) -> Result<(), InvalidValue> {
         let Self { node_timeout, connect_timeout, max_ttl, fresh_start: _ } = self;
         let millisecond = Duration::from_millis(1);
-        let bounds = [
-            ("store.node_timeout", node_timeout, millisecond, Duration::from_secs(10)),
-            ("store.connect_timeout", connect_timeout, millisecond, Duration::from_secs(60)),
-            ("limits.max_ttl", max_ttl, Duration::from_millis(50), Duration::from_secs(365 * 24 * 60 * 60)),
-        ];
-        for (field, value, least, most) in bounds {
-            in_range(field, *value, least, most)?;
-        }
-        Ok(())
+        in_range("store.node_timeout", *node_timeout, millisecond, 10 * SECOND)?;
+        in_range("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
+        in_range("limits.max_ttl", *max_ttl, 50 * millisecond, 365 * DAY)
     }
 
     /// Returns the time without an answer after which a node gets no further request, if it has been met.

@@ -92,7 +92,7 @@ pub(super) async fn recovered(quorum: &Quorum, voted: Instant, within: Duration)
 /// Asks all nodes, and teaches those that may be taught. Returns true if any was taught.
 async fn teach(quorum: &Arc<Quorum>) -> Result<bool, NotYet> {
     let asked = quorum.now();
-    let mut round = Round::of_one(quorum, |store| async move { store.report().await });
+    let mut round = Round::of_one(quorum, (), |store, ()| store.report());
     let knowing = |report: &Report| report.incarnation.has_recovered(report.recovered.as_ref());
     let enough = |round: &Round<Result<Report, StoreError>>| {
         let told = || round.on(0).flatten().flatten();

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use crate::{
     core::{Moment, Verdict},
     store::{
-        Hold, QuorumNode, Released, Renewed, Replies, StoreError,
+        Answers, Hold, QuorumNode, Released, Renewed, Replies, StoreError,
         quorum::{
             options::Timeouts,
             releases::PendingRelease,
@@ -20,67 +20,38 @@ use crate::{
 /// The time for which a release is tried again on a node that failed. After that the hold ends by itself.
 const TRIED_FOR: Duration = Duration::from_secs(60);
 
-/// An answer that tells whether the token held.
-trait Held {
-    fn held(&self) -> bool;
-}
+/// The answers of the nodes to a verb on holds: their votes on whether the tokens held.
+type Votes<T> = Round<Result<T, StoreError>>;
 
-impl Held for Renewed {
-    fn held(&self) -> bool {
-        *self == Self::Extended
-    }
-}
+/// Tells by the answer of a node whether the token held there.
+type Held<T> = fn(&T) -> bool;
 
-impl Held for Released {
-    fn held(&self) -> bool {
-        !matches!(self, Self::NotHeld { .. })
-    }
-}
+const RENEWED: Held<Renewed> = |renewed| *renewed == Renewed::Extended;
+const RELEASED: Held<Released> = |released| !matches!(released, Released::NotHeld { .. });
 
-impl Held for bool {
-    fn held(&self) -> bool {
-        *self
-    }
-}
-
-fn verdict<T: Held + 'static>(round: &Round<Result<T, StoreError>>, which: usize) -> Verdict {
-    let held = |answer: &T| answer.held() || planted!("a node that lost the lease counts for its renewal");
+fn verdict<T: 'static>(round: &Votes<T>, which: usize, held: Held<T>) -> Verdict {
+    let held = |answer: &T| held(answer) || planted!("a node that lost the lease counts for its renewal");
     round.tally(which, |answer| answer.as_ref().ok().map(held)).on_state()
 }
 
 /// Returns whether the token held on a majority.
-fn held<T: Held + 'static>(
-    quorum: &Quorum,
-    round: &Round<Result<T, StoreError>>,
+fn held_by_majority<T: Send + 'static>(
+    round: &Votes<T>,
     which: usize,
     within: Duration,
+    held: Held<T>,
 ) -> Result<bool, StoreError> {
-    match verdict(round, which) {
+    match verdict(round, which, held) {
         Verdict::Yes => Ok(true),
         Verdict::No => Ok(false),
-        Verdict::Open | Verdict::Short => Err(short(quorum, round, which, within)),
+        Verdict::Open | Verdict::Short => Err(round.short(which, within)),
     }
 }
 
-/// Returns the error that says why there is no majority.
-pub(super) fn short<T: 'static>(
-    quorum: &Quorum,
-    round: &Round<Result<T, StoreError>>,
-    which: usize,
-    within: Duration,
-) -> StoreError {
-    let failures = round.failures(which, within, |answer| answer.as_ref().err());
-    let executed = failures.len() < quorum.nodes.len() || failures.iter().any(|failure| failure.is_unknown());
-    quorum.no_quorum(failures, executed)
-}
-
 /// Waits until the answers of the nodes decide each question.
-async fn decide<T: Held + 'static>(
-    round: &mut Round<Result<T, StoreError>>,
-    questions: usize,
-    timeouts: Timeouts,
-) {
-    round.gather(timeouts, |round| (0..questions).all(|which| verdict(round, which) != Verdict::Open)).await;
+async fn decide<T: 'static>(round: &mut Votes<T>, questions: usize, timeouts: Timeouts, held: Held<T>) {
+    let is_decided = |round: &Round<_>, which| verdict(round, which, held) != Verdict::Open;
+    round.gather(timeouts, |round| (0..questions).all(|which| is_decided(round, which))).await;
 }
 
 /// Renews on every node. A node that lost the lease is repaired. The repair does not count as a vote, since somebody else
@@ -88,13 +59,13 @@ async fn decide<T: Held + 'static>(
 pub(super) async fn renew(
     quorum: Arc<Quorum>,
     renewals: Vec<(Hold, Duration)>,
-    reply: oneshot::Sender<Vec<Result<Renewed, StoreError>>>,
+    reply: oneshot::Sender<Answers<Renewed>>,
 ) {
     let (sent, renewals): (_, Arc<[_]>) = (quorum.now(), renewals.into());
     let mut round = each_node(&quorum, &renewals, |store, renewals| store.renew_each(renewals));
     let timeouts = timeouts(&quorum, &renewals, sent);
-    decide(&mut round, renewals.len(), timeouts).await;
-    let answer = |which| match held(&quorum, &round, which, timeouts.met)? {
+    decide(&mut round, renewals.len(), timeouts, RENEWED).await;
+    let answer = |which| match held_by_majority(&round, which, timeouts.met, RENEWED)? {
         true => Ok(Renewed::Extended),
         false => Ok(Renewed::NotHeld),
     };
@@ -133,14 +104,14 @@ fn timeouts(quorum: &Quorum, renewals: &[(Hold, Duration)], now: Moment) -> Time
 pub(super) async fn release(
     quorum: Arc<Quorum>,
     releases: Vec<(Hold, Duration)>,
-    reply: oneshot::Sender<Vec<Result<Released, StoreError>>>,
+    reply: oneshot::Sender<Answers<Released>>,
 ) {
     let (sent, releases): (_, Arc<[_]>) = (quorum.now(), releases.into());
     let attempt = quorum.books(|books| books.forget(releases.iter().map(|(hold, _)| hold)));
     let mut round = each_node(&quorum, &releases, |store, releases| store.release_each(releases));
     let timeouts = quorum.options.timeouts();
-    decide(&mut round, releases.len(), timeouts).await;
-    let answer = |which| released(&quorum, &round, which, timeouts.met);
+    decide(&mut round, releases.len(), timeouts, RELEASED).await;
+    let answer = |which| released(&round, which, timeouts.met);
     drop(reply.send((0..releases.len()).map(answer).collect()));
     // An earlier attempt may still be executed somewhere.
     let tokens = releases.iter().map(|(hold, _)| hold.token);
@@ -157,30 +128,22 @@ pub(super) async fn release(
     round.each_answer(release_if_failed).await;
 }
 
-fn released(
-    quorum: &Quorum,
-    round: &Round<Result<Released, StoreError>>,
-    which: usize,
-    within: Duration,
-) -> Result<Released, StoreError> {
-    let held = held(quorum, round, which, within)?;
+fn released(round: &Votes<Released>, which: usize, within: Duration) -> Result<Released, StoreError> {
+    let held = held_by_majority(round, which, within, RELEASED)?;
     let left = |released: &Released| match *released {
         Released::Freed => 0,
         Released::StillHeld { count } | Released::NotHeld { count } => count,
     };
-    let alike = round.on(which).flatten().flatten().filter(|released| released.held() == held);
+    let alike = round.on(which).flatten().flatten().filter(|released| RELEASED(released) == held);
     Ok(Released::of(held, median(alike.map(left))))
 }
 
 /// Returns true if the token holds on a majority.
 pub(super) async fn is_held(quorum: &Arc<Quorum>, hold: &Hold) -> Result<bool, StoreError> {
-    let mut round = Round::of_one(quorum, |store| {
-        let hold = hold.clone();
-        async move { store.is_held(&hold).await }
-    });
+    let mut round = Round::of_one(quorum, hold.clone(), |store, hold| store.is_held(hold));
     let timeouts = quorum.options.timeouts();
-    decide(&mut round, 1, timeouts).await;
-    held(quorum, &round, 0, timeouts.met)
+    decide(&mut round, 1, timeouts, |held| *held).await;
+    held_by_majority(&round, 0, timeouts.met, |held| *held)
 }
 
 /// A verb of a node on several holds, each with its time.
@@ -191,7 +154,7 @@ fn each_node<T: Send + 'static>(
     quorum: &Arc<Quorum>,
     asked: &Arc<[(Hold, Duration)]>,
     verb: Verb<T>,
-) -> Round<Result<T, StoreError>> {
+) -> Votes<T> {
     Round::ask(quorum, |quorum, node| {
         let asked = Arc::clone(asked);
         async move {

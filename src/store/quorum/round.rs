@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::{
     core::Tally,
     store::{
-        NodeFailure, QuorumNode, StoreError,
+        NodeFailure, QuorumNode, Reply, StoreError,
         quorum::{options::Timeouts, shared::Quorum},
     },
 };
@@ -21,18 +21,26 @@ pub(super) struct Round<T> {
 }
 
 impl<T: Send + 'static> Round<Result<T, StoreError>> {
-    /// Asks every node one question, whatever the state of its circuit breaker.
-    pub(super) fn of_one<Answer>(
+    /// Asks every node one question about this, whatever the state of its circuit breaker.
+    pub(super) fn of_one<About: Clone + Send + Sync + 'static>(
         quorum: &Arc<Quorum>,
-        question: impl Fn(Arc<dyn QuorumNode>) -> Answer,
-    ) -> Self
-    where
-        Answer: Future<Output = Result<T, StoreError>> + Send + 'static,
-    {
+        about: About,
+        question: for<'a> fn(&'a dyn QuorumNode, &'a About) -> Reply<'a, T>,
+    ) -> Self {
         Self::ask(quorum, |quorum, node| {
-            let answer = question(Arc::clone(&quorum.nodes[node].store));
-            async move { quorum.insist(node, 1, async { vec![answer.await] }).await }
+            let about = about.clone();
+            async move {
+                let answer = async { vec![question(quorum.store(node), &about).await] };
+                quorum.insist(node, 1, answer).await
+            }
         })
+    }
+
+    /// Returns the error that says why there is no majority on one question.
+    pub(super) fn short(&self, question: usize, within: Duration) -> StoreError {
+        let failures = self.failures(question, within, |answer| answer.as_ref().err());
+        let executed = failures.len() < self.answers.len() || failures.iter().any(NodeFailure::is_unknown);
+        self.quorum.no_quorum(failures, executed)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The state that all verbs of a quorum share: its nodes, its books, and the calls to the nodes.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::{
@@ -12,7 +12,7 @@ use crate::{
     core::{Moment, majority},
     runtime::env::Clock,
     store::{
-        Certainty, NodeFailure, QuorumNode, StoreError,
+        Answers, Certainty, NodeFailure, QuorumNode, StoreError,
         quorum::{books::Books, circuit_breaker::Passage, node::NamedNode, options::QuorumOptions},
     },
 };
@@ -92,11 +92,11 @@ impl Quorum {
         &self,
         node: usize,
         count: usize,
-        call: impl Future<Output = Vec<Result<T, StoreError>>>,
-    ) -> Vec<Result<T, StoreError>> {
+        call: impl Future<Output = Answers<T>>,
+    ) -> Answers<T> {
         match self.admit(node) {
             Ok(in_flight) => in_flight.answers(count, call).await,
-            Err(error) => (0..count).map(|_| Err(error.clone())).collect(),
+            Err(error) => iter::repeat_n(error, count).map(Err).collect(),
         }
     }
 
@@ -105,8 +105,8 @@ impl Quorum {
         &self,
         node: usize,
         count: usize,
-        call: impl Future<Output = Vec<Result<T, StoreError>>>,
-    ) -> Vec<Result<T, StoreError>> {
+        call: impl Future<Output = Answers<T>>,
+    ) -> Answers<T> {
         if count == 0 {
             return Vec::new();
         }
@@ -116,11 +116,7 @@ impl Quorum {
 }
 
 impl CallInFlight<'_> {
-    async fn answers<T>(
-        self,
-        count: usize,
-        call: impl Future<Output = Vec<Result<T, StoreError>>>,
-    ) -> Vec<Result<T, StoreError>> {
+    async fn answers<T>(self, count: usize, call: impl Future<Output = Answers<T>>) -> Answers<T> {
         let (quorum, node) = (self.quorum, self.node);
         let answers = self.ended(count, call.await);
         quorum.meet(node);
@@ -128,18 +124,11 @@ impl CallInFlight<'_> {
     }
 
     /// Records the answers to the call. Returns them if there are as many as there were questions, otherwise lost answers.
-    pub(super) fn ended<T>(
-        mut self,
-        count: usize,
-        answers: Vec<Result<T, StoreError>>,
-    ) -> Vec<Result<T, StoreError>> {
-        let answers = match answers.len() {
-            given if given == count => answers,
-            given => {
-                let doing = format!("{given} answers to {count} questions");
-                (0..count).map(|_| Err(StoreError::reply_lost(doing.clone()))).collect()
-            }
-        };
+    pub(super) fn ended<T>(mut self, count: usize, mut answers: Answers<T>) -> Answers<T> {
+        if answers.len() != count {
+            let lost = StoreError::reply_lost(format!("{} answers to {count} questions", answers.len()));
+            answers = iter::repeat_n(lost, count).map(Err).collect();
+        }
         self.record(&answers);
         answers
     }
@@ -161,16 +150,17 @@ impl Drop for CallInFlight<'_> {
 /// Runs a verb in a task of its own. The task goes on after it has replied, and takes care of late answers.
 pub(super) async fn in_background<T, Verb>(
     count: usize,
-    verb: impl FnOnce(oneshot::Sender<Vec<Result<T, StoreError>>>) -> Verb,
-) -> Vec<Result<T, StoreError>>
+    verb: impl FnOnce(oneshot::Sender<Answers<T>>) -> Verb,
+) -> Answers<T>
 where
     Verb: Future<Output = ()> + Send + 'static,
 {
     let (reply, answers) = oneshot::channel();
     tokio::spawn(verb(reply));
-    let ended =
-        |_| (0..count).map(|_| Err(StoreError::reply_lost("the task that counts the votes ended"))).collect();
-    answers.await.unwrap_or_else(ended)
+    answers.await.unwrap_or_else(|_| {
+        let lost = StoreError::reply_lost("the task that counts the votes ended");
+        iter::repeat_n(lost, count).map(Err).collect()
+    })
 }
 
 /// Returns the median, which stands for what most of the nodes report.

@@ -103,8 +103,10 @@ impl Tokens {
                     QueuePlace { inbox: ticket.inbox, number: known.or(number), turn }
                 }
             });
-            if let Some(number @ Some(_)) = place.as_ref().map(|place| place.number) {
-                *asked = Arc::new(placed(asked, number));
+            if let (Some(ticket), Some(place @ Some(_))) = (asked.ticket, place.as_ref().map(|it| it.number))
+            {
+                let ticket = Some(QueueTicket { place, ..ticket });
+                *asked = Arc::new(Acquisition { ticket, ..Acquisition::clone(asked) });
             }
             self.wanted.insert(token, WantedToken { attempt, end, place, granted: None });
             Before { expected, waited }
@@ -116,9 +118,7 @@ impl Tokens {
     pub(super) fn grant(&mut self, attempt: u64, granted: Granted) -> bool {
         let Acquisition { hold, mode, .. } = &*granted.asked;
         let (token, key) = (hold.token, key(hold).filter(|_| *mode == Mode::Exclusive));
-        let Some(wanted) = self.wanted.get_mut(&token).filter(|wanted| wanted.attempt == attempt) else {
-            return false;
-        };
+        let Some(wanted) = self.latest(token, attempt) else { return false };
         wanted.granted = Some(granted);
         if let Some(key) = key {
             let tokens = self.owners.entry(key).or_default();
@@ -132,11 +132,8 @@ impl Tokens {
     /// Ends an attempt on this token. If it was not granted, it waits until that moment, or is removed. Returns true if it
     /// waits from now on: it was neither released nor asked for again meanwhile.
     pub(super) fn finish(&mut self, attempt: u64, hold: &Hold, waits: Option<Moment>) -> bool {
-        let wanted = self.wanted.get_mut(&hold.token);
-        let Some(wanted) = wanted.filter(|wanted| wanted.attempt == attempt && wanted.granted.is_none())
-        else {
-            return false;
-        };
+        let wanted = self.latest(hold.token, attempt).filter(|wanted| wanted.granted.is_none());
+        let Some(wanted) = wanted else { return false };
         match waits {
             Some(end) => wanted.end = end,
             None => self.remove(hold),
@@ -161,8 +158,7 @@ impl Tokens {
 
     /// Removes the place of a token that this attempt was granted. Returns the nodes that have named it since.
     pub(super) fn leave_queues(&mut self, token: Token, attempt: u64) -> Vec<usize> {
-        let wanted = self.wanted.get_mut(&token).filter(|wanted| wanted.attempt == attempt);
-        let place = wanted.and_then(|wanted| wanted.place.take());
+        let place = self.latest(token, attempt).and_then(|wanted| wanted.place.take());
         place.map(|place| place.turn.into_named_by()).unwrap_or_default()
     }
 
@@ -193,6 +189,11 @@ impl Tokens {
     /// Returns true if this token waits since this attempt.
     pub(super) fn waits_since(&self, token: Token, attempt: u64) -> bool {
         self.wanted.get(&token).is_some_and(|wanted| wanted.attempt == attempt && wanted.waits())
+    }
+
+    /// Returns the token if this is its latest attempt.
+    fn latest(&mut self, token: Token, attempt: u64) -> Option<&mut WantedToken> {
+        self.wanted.get_mut(&token).filter(|wanted| wanted.attempt == attempt)
     }
 
     pub(super) fn is_wanted(&self, token: Token) -> bool {
@@ -251,12 +252,6 @@ impl Tokens {
 /// Returns the key under which the holds of an owner are found.
 fn key(hold: &Hold) -> Option<(ResourceName, Owner)> {
     hold.owner.as_ref().map(|owner| (hold.resource.clone(), owner.clone()))
-}
-
-/// Returns the same acquisition with this place in the queue.
-fn placed(asked: &Acquisition, place: Option<u64>) -> Acquisition {
-    let ticket = asked.ticket.map(|ticket| QueueTicket { place, ..ticket });
-    Acquisition { ticket, ..asked.clone() }
 }
 
 /// Returns a number in `0.0..=1.0` that differs from one waiter to another, because tokens are random.

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::{
     core::{Fence, Moment, Verdict, is_known},
     store::{
-        Acquisition, Hold, Released, StoreError,
+        Acquisition, Answers, Hold, Released, StoreError,
         quorum::{ballot::Ballot, options::Timeouts, recovery, round::Round, shared::Quorum, tokens::Before},
     },
 };
@@ -161,14 +161,10 @@ impl QuorumAttempt {
             quorum.books(|books| books.fence_clock.at_least(read, now));
         }
         let mut ballots = ballots.into_iter();
-        let being_released = || {
-            StoreError::unavailable(
-                "what an earlier attempt left there is still being released, or this one is over",
-            )
-        };
-        let ballot = |late| if late { None } else { ballots.next() };
-        let ballots = too_late.into_iter().map(ballot);
-        ballots.map(|ballot| ballot.unwrap_or_else(|| Ballot::Failed(being_released()))).collect()
+        let mut ballot = |late| if late { None } else { ballots.next() };
+        let reason = "what an earlier attempt left there is still being released, or this one is over";
+        let failed = || Ballot::Failed(StoreError::unavailable(reason));
+        too_late.into_iter().map(|late| ballot(late).unwrap_or_else(failed)).collect()
     }
 
     /// Waits until the node has answered all releases of these tokens that it was asked for.
@@ -186,7 +182,7 @@ impl QuorumAttempt {
     }
 
     /// Writes these fences to a node.
-    pub(super) async fn raise(&self, node: usize, raises: &Raises) -> Vec<Result<bool, StoreError>> {
+    pub(super) async fn raise(&self, node: usize, raises: &Raises) -> Answers<bool> {
         let raises: Vec<(&Hold, Fence)> =
             raises.iter().map(|(which, fence)| (&self.asked[*which].hold, *fence)).collect();
         let call = self.quorum.store(node).raise_fences(&raises);

@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::join_all;
 use redis::Value;
 
-use crate::store::{Acquisition, Hold, StoreError, redis::wire::fields::senseless};
+use crate::store::{Acquisition, Answers, Hold, StoreError, redis::wire::fields::senseless};
 
 /// The largest number of requests in a call: a server serves nobody else while it executes one.
 const MOST_REQUESTS: usize = 256;
@@ -78,7 +78,7 @@ pub(super) async fn send_each<'a, T: Batched, R, F>(
     slot: impl Fn(&T) -> Option<u16>,
     order: CallOrder,
     send: impl Fn(Vec<&'a T>, u64) -> F,
-) -> Vec<Result<R, StoreError>>
+) -> Answers<R>
 where
     F: Future<Output = Result<CallAnswers<R>, StoreError>>,
 {
@@ -135,16 +135,9 @@ where
 
 /// Returns the error of a call that as a whole did nothing, or may have done nothing.
 fn failure<R>(told: &[Option<Result<R, StoreError>>]) -> Option<StoreError> {
-    let is_of_all = |told: &Option<_>| match told {
-        Some(Err(error)) => {
-            use StoreError::{ReplyLost, TimedOut, Unavailable};
-            matches!(error, ReplyLost { .. } | TimedOut { .. } | Unavailable { .. })
-        }
-        Some(Ok(_)) => false,
-        None => true,
-    };
-    let error = || told.iter().flatten().find_map(|answer| answer.as_ref().err().cloned());
-    told.iter().all(is_of_all).then(|| error().unwrap_or_else(|| senseless("nothing was served")))
+    let errors = || told.iter().flatten().map(|answer| answer.as_ref().err());
+    let did_nothing = errors().all(|error| error.is_some_and(StoreError::is_of_the_server));
+    did_nothing.then(|| errors().flatten().next().cloned().unwrap_or_else(|| senseless("nothing was served")))
 }
 
 /// Divides requests, in their order, into rounds of calls that may be under way at the same time.

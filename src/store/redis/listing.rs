@@ -1,6 +1,6 @@
 //! The walk over all keys that lists names.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use redis::Value;
 use tokio::time::Instant;
@@ -8,8 +8,9 @@ use tokio::time::Instant;
 use crate::store::{
     Listing, Names, StoreError, Walk,
     redis::{
-        net::{call::Call, topology::Topology},
-        wire::{decode, encoder::Encoder, keys::KeyShape},
+        RedisStore,
+        net::call::Call,
+        wire::{decode, keys::KeyShape},
     },
 };
 
@@ -17,15 +18,11 @@ use crate::store::{
 const KEYS_A_STEP: u32 = 1_000;
 
 /// Lists the names that a walk is after.
-pub(super) async fn list(
-    topology: &Topology,
-    encoder: &Encoder,
-    response_timeout: Duration,
-    walk: &Walk,
-) -> Result<Listing, StoreError> {
+pub(super) async fn list(store: &RedisStore, walk: &Walk) -> Result<Listing, StoreError> {
+    let RedisStore { topology, encoder, .. } = store;
     // A walk over millions of keys takes a while. It ends after this time, and not after the time for one answer.
     const STEPS: u32 = 10;
-    let give_up = Instant::now() + STEPS * response_timeout;
+    let give_up = Instant::now() + STEPS * store.response_timeout;
     let (mut names, mut complete, mut cut_short, mut walked) = (BTreeSet::new(), true, false, 0);
     // The plain layout has no queues.
     let is_empty = walk.names == Names::WaitedFor && encoder.is_plain();

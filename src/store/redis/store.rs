@@ -11,7 +11,7 @@ use crate::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
         Inbox, Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register,
         RegisterWrite, Released, Renewed, Replies, Reply, Report, ServerLoad, Store, StoreError, ToHolders,
-        Walk, one_after_the_other,
+        Walk, acquire_unless, one_after_the_other,
         redis::{
             RedisStore,
             calls::{self, CallOrder, send_each},
@@ -31,7 +31,8 @@ use crate::{
 impl Store for RedisStore {
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
         if self.encoder.is_plain() && asked.iter().any(|asked| plain::lacks(asked).is_some()) {
-            return plain::acquire_each(self, asked).boxed();
+            let acquire = async |fit: Vec<_>| self.acquire_in_calls(&fit, None).await.answers;
+            return acquire_unless(asked, plain::lacks, acquire).boxed();
         }
         self.acquire_in_calls(asked, None).map(|acquired| acquired.answers).boxed()
     }
@@ -105,7 +106,7 @@ impl Store for RedisStore {
     }
 
     fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
-        listing::list(&self.topology, &self.encoder, self.response_timeout, walk).boxed()
+        listing::list(self, walk).boxed()
     }
 
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {

@@ -55,7 +55,7 @@ async fn a_pass_is_one_verb_to_a_fault() {
     store.lose_next_replies(1);
     let error = store.hand_off(&from.hold, &to, false).await.unwrap_err();
     assert_eq!(error.kind(), "unavailable");
-    assert!(store.state.lock().faults.next().is_some_and(|fault| fault == Fault::LoseReply));
+    assert!(store.state.lock().faults.pop_front().is_some_and(|fault| fault == Fault::LoseReply));
     assert!(store.is_held(&from.hold).await.unwrap());
 
     store.lose_next_replies(1);

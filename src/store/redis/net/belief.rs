@@ -4,8 +4,6 @@
 //! right about an earlier one. But if those who answer know of no later one, there may be one all the same. Two clients
 //! that believe two epochs have two masters, and grant the same lock twice.
 
-use std::fmt;
-
 use crate::store::redis::net::address::NodeAddress;
 
 /// The master, and the epoch of the failover that made it the master.
@@ -24,13 +22,20 @@ pub(crate) struct Opinion {
 }
 
 /// The reason not to believe the sentinels.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Doubt {
     /// Nothing is known from before, and too few answered.
+    #[error("only {told} of {of} sentinels tell of it, and one that does not may know of a later failover")]
     Minority { told: usize, of: usize },
     /// They name an epoch that is over.
+    #[error(
+        "they name {} of epoch {}, and {} was named for epoch {} before; one that knows of it does not answer. If the \
+         sentinels were set up anew, see that all of them answer and agree, or start this process again",
+        told.master, told.epoch, known.master, known.epoch
+    )]
     Older { told: MasterTerm, known: MasterTerm },
     /// They name several servers for one epoch.
+    #[error("they name both {} and {other} for epoch {}", told.master, told.epoch)]
     Divided { told: MasterTerm, other: NodeAddress },
 }
 
@@ -77,28 +82,6 @@ pub(crate) fn believed(
 fn is_set_up_anew(told: &[Opinion], asked: usize) -> bool {
     let same = told.windows(2).all(|two| two[0].term == two[1].term);
     same && told.len() == asked && told.iter().all(|opinion| opinion.others < asked)
-}
-
-impl fmt::Display for Doubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Minority { told, of } => {
-                write!(
-                    f,
-                    "only {told} of {of} sentinels tell of it, and one that does not may know of a later failover"
-                )
-            }
-            Self::Older { told, known } => write!(
-                f,
-                "they name {} of epoch {}, and {} was named for epoch {} before; one that knows of it does not answer. If \
-                 the sentinels were set up anew, see that all of them answer and agree, or start this process again",
-                told.master, told.epoch, known.master, known.epoch
-            ),
-            Self::Divided { told, other } => {
-                write!(f, "they name both {} and {other} for epoch {}", told.master, told.epoch)
-            }
-        }
-    }
 }
 
 #[cfg(test)]

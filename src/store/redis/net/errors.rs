@@ -229,13 +229,9 @@ mod tests {
     #[test]
     fn the_code_in_front_decides() {
         let unavailable = "NOREPLICAS MISCONF BUSY LOADING READONLY MASTERDOWN CLUSTERDOWN TRYAGAIN";
-        for (codes, expected) in [(unavailable, "unavailable"), ("NOAUTH WRONGPASS NOPERM DENIED", "denied")]
-        {
-            for code in codes.split(' ') {
-                assert_eq!(kind(&format!("{code} some words")), expected, "{code}");
-            }
-        }
-        for (code, expected) in [
+        let unavailable = unavailable.split(' ').map(|code| (code, "unavailable"));
+        let denied = ["NOAUTH", "WRONGPASS", "NOPERM", "DENIED"].map(|code| (code, "denied"));
+        for (code, expected) in unavailable.chain(denied).chain([
             ("OOM", "out_of_memory"),
             ("CROSSSLOT", "misconfigured"),
             ("ERR This instance has cluster support disabled; hear", "misconfigured"),
@@ -248,19 +244,20 @@ mod tests {
             ("WRONGTYPE", "corrupt"),
             ("UNKILLABLE", "reply_lost"),
             ("SOMETHING", "reply_lost"),
-        ] {
+        ]) {
             assert_eq!(kind(&format!("{code} some words")), expected, "{code}");
         }
     }
 
     #[test]
-    fn an_error_inside_a_script_is_recognised() {
+    fn an_error_inside_a_script_is_recognised_unless_the_script_was_killed() {
         let old = "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: ";
         assert_eq!(kind(&format!("{old}-OOM command not allowed")), "out_of_memory");
         assert_eq!(kind(&format!("{old}-READONLY You can't write")), "unavailable");
         assert_eq!(kind("ERR The user executing the script can't run this command or subcommand"), "denied");
         assert_eq!(kind("ERR ACL failure in script: User has no permissions"), "denied");
         assert_eq!(kind(&format!("{old}Unknown Redis command called from Lua script")), "misconfigured");
+        assert_eq!(kind("ERR Error running script: Script killed by user with SCRIPT KILL"), "reply_lost");
     }
 
     #[test]
@@ -304,11 +301,6 @@ mod tests {
             let told = after_sending(server_says(said)).to_string();
             assert!(told.contains(&format!("the command {name};")) && !told.contains("s3cret"), "{told}");
         }
-    }
-
-    #[test]
-    fn a_killed_script_leaves_the_outcome_open() {
-        assert_eq!(kind("ERR Error running script: Script killed by user with SCRIPT KILL"), "reply_lost");
     }
 
     #[test]

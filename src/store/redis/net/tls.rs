@@ -36,14 +36,16 @@ const KEY: &str = "PRIVATE KEY-----";
 /// Reads a file in PEM form that has at least one `part`: without any, the client library would trust nobody, and show
 /// nothing.
 fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, InvalidValue> {
-    let allowed = || format!("a file in PEM form with -----BEGIN … {part}");
-    let shown = file.display();
-    let bytes = fs::read(file)
-        .map_err(|error| InvalidValue::new(field, format_args!("{shown}: {error}"), allowed()))?;
+    let allowed = format!("a file in PEM form with -----BEGIN … {part}");
+    let bytes = fs::read(file).map_err(|error| wrong(field, file, error, &allowed))?;
     if bytes.windows(part.len()).any(|window| window == part.as_bytes()) {
         return Ok(bytes);
     }
-    Err(InvalidValue::new(field, format_args!("{shown}, which has none"), allowed()))
+    Err(InvalidValue::new(field, format_args!("{}, which has none", file.display()), allowed))
+}
+
+fn wrong(field: &str, file: &Path, error: impl fmt::Display, allowed: &str) -> InvalidValue {
+    InvalidValue::new(field, format_args!("{}: {error}", file.display()), allowed)
 }
 
 /// Reads a certificate and its key. The client library would find out only at each connection that they do not belong
@@ -51,21 +53,16 @@ fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, InvalidValue> {
 fn pair(certificate: &Path, key: &Path) -> Result<ClientTlsConfig, InvalidValue> {
     let client_cert = read("store.tls_certificate", certificate, CERTIFICATE)?;
     let client_key = read("store.tls_key", key, KEY)?;
-    // The words of rustls show nothing of a key.
-    let wrong = |field: &str, file: &Path, error: &dyn fmt::Display, allowed: &str| {
-        InvalidValue::new(field, format_args!("{}: {error}", file.display()), allowed)
-    };
-    let wrong_chain = |error| {
+    let chain = CertificateDer::pem_slice_iter(&client_cert).collect::<Result<_, _>>().map_err(|error| {
         let allowed = "certificates in PEM form, the client's own first";
-        wrong("store.tls_certificate", certificate, &error, allowed)
-    };
-    let wrong_key = |error: &dyn fmt::Display| {
-        wrong("store.tls_key", key, error, "the key of store.tls_certificate, in PEM form and not encrypted")
-    };
-    let chain =
-        CertificateDer::pem_slice_iter(&client_cert).collect::<Result<_, _>>().map_err(wrong_chain)?;
-    let private = PrivateKeyDer::from_pem_slice(&client_key).map_err(|error| wrong_key(&error))?;
-    CertifiedKey::from_der(chain, private, crypto()).map_err(|error| wrong_key(&error))?;
+        wrong("store.tls_certificate", certificate, error, allowed)
+    })?;
+    // The words of rustls show nothing of a key.
+    let allowed = "the key of store.tls_certificate, in PEM form and not encrypted";
+    let private = PrivateKeyDer::from_pem_slice(&client_key)
+        .map_err(|error| wrong("store.tls_key", key, error, allowed))?;
+    CertifiedKey::from_der(chain, private, crypto())
+        .map_err(|error| wrong("store.tls_key", key, error, allowed))?;
     Ok(ClientTlsConfig { client_cert, client_key })
 }
 

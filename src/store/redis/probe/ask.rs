@@ -36,10 +36,7 @@ impl Probing<'_> {
         named: impl IntoIterator<Item = (&NodeAddress, bool)>,
     ) -> Vec<ProbedServer> {
         let servers = named.into_iter().map(async |(node, is_replica)| {
-            let info = match nodes.client(node) {
-                Ok(client) => self.ask(&client).await,
-                Err(error) => Err(error),
-            };
+            let info = async { self.ask(&nodes.client(node)?).await }.await;
             ProbedServer { address: node.to_string(), is_replica, info }
         });
         join_all(servers).await

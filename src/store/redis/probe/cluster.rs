@@ -130,10 +130,7 @@ impl<'a> Replica<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn text(text: &str) -> Value {
-        Value::BulkString(text.into())
-    }
+    use crate::store::redis::net::cluster::map::tests::text;
 
     fn node(host: &str, id: &str) -> Value {
         Value::Array(vec![text(host), Value::Int(7), text(id)])

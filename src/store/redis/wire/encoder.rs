@@ -1,6 +1,6 @@
 //! The encoding of each verb as a call of its script: keys and arguments in the order of the script's header.
 
-use std::{sync::Arc, time::Duration};
+use std::{iter, sync::Arc, time::Duration};
 
 use redis::Script;
 
@@ -57,7 +57,8 @@ impl Encoder {
     /// Encodes acquisitions. With a `first`, the first has at least this fence, in the full layout. Then the counter has no
     /// end: the clocks of a quorum's nodes may be further apart than a retention time, and it is only one key a server.
     pub(crate) fn acquire(&self, asked: &[&Arc<Acquisition>], first: Option<Fence>) -> Call {
-        let call = self.acquiring(self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE), asked);
+        let script = self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE);
+        let call = self.acquiring(script, asked.iter().map(|asked| &***asked));
         match first {
             Some(first) => call.with(first.get()).with(FOR_EVER),
             None => self.granted(call),
@@ -65,15 +66,19 @@ impl Encoder {
     }
 
     pub(crate) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {
-        self.granted(self.acquiring(&scripts::ACQUIRE_ALL, &asked.iter().collect::<Vec<_>>()))
+        self.granted(self.acquiring(&scripts::ACQUIRE_ALL, asked.iter().map(|asked| &**asked)))
     }
 
-    fn acquiring(&self, script: &'static Script, asked: &[&Arc<Acquisition>]) -> Call {
-        let mut call = self.call(script, asked.iter().map(|asked| &asked.hold.resource), true);
+    fn acquiring<'a>(
+        &self,
+        script: &'static Script,
+        asked: impl ExactSizeIterator<Item = &'a Acquisition> + Clone,
+    ) -> Call {
+        let mut call = self.call(script, asked.clone().map(|asked| &asked.hold.resource), true);
         let (mut metadata, mut before) = (MetadataCache::default(), None);
-        for &asked in asked {
+        for asked in asked {
             self.acquisition(&mut call, asked, before, &mut metadata);
-            before = Some(&**asked);
+            before = Some(asked);
         }
         call
     }
@@ -124,14 +129,11 @@ impl Encoder {
     }
 
     pub(crate) fn give_way(&self, asked: &Acquisition) -> Call {
-        let mut call = self.call(&scripts::GIVE_WAY, [&asked.hold.resource], true);
-        self.acquisition(&mut call, asked, None, &mut MetadataCache::default());
-        call.with(FOR_EVER)
+        self.acquiring(&scripts::GIVE_WAY, iter::once(asked)).with(FOR_EVER)
     }
 
     pub(crate) fn hand_off(&self, from: &Hold, to: &Acquisition, overtake: bool) -> Call {
-        let mut call = self.call(&scripts::HAND_OFF, [&from.resource], true);
-        self.acquisition(&mut call, to, None, &mut MetadataCache::default());
+        let mut call = self.acquiring(&scripts::HAND_OFF, iter::once(to));
         call.token(from.token, "").owner(from.owner.as_ref()).arg(u8::from(overtake));
         self.granted(call)
     }

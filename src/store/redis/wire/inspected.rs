@@ -19,7 +19,11 @@ use crate::{
 pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
     let mut rest = only_if(answer, "holders")?;
     let (total, waiting) = (rest.number()?, rest.number()?);
-    let (now, told) = (time(&rest.text()?)?, rest.number()?);
+    let now = rest.text()?;
+    // In the plain layout the server does not tell its time.
+    let now = (!now.is_empty()).then(|| now.parse()).transpose();
+    let now = now.map_err(|_| senseless("a time that is no number"))?;
+    let told = rest.number()?;
     let since = |number| now.and_then(|now| since_given(number, now));
     let mut holders = Vec::new();
     for _ in 0..told {
@@ -35,14 +39,6 @@ pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
         waiters.push(waiter(&mut rest, since)?);
     }
     Ok(Inspection { holders, total, waiting, waiters })
-}
-
-/// Reads the server's time in µs; `None` where the server does not tell it.
-fn time(text: &str) -> Result<Option<u64>, StoreError> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    text.parse().map(Some).map_err(|_| senseless("a time that is no number"))
 }
 
 fn waiter(rest: &mut Fields, since: impl Fn(u64) -> Option<Duration>) -> Result<Waiter, StoreError> {

@@ -2,11 +2,9 @@
 //!
 //! The top of `lua/plain/holder.lua` describes how a resource is kept in it.
 
-use std::sync::Arc;
-
 use crate::{
     core::Mode,
-    store::{Acquired, Acquisition, Store, StoreError},
+    store::{Acquisition, StoreError},
 };
 
 /// Returns the error of an acquisition that asks for what the layout lacks: a string that other libraries write too has
@@ -26,18 +24,4 @@ pub(crate) fn lacks(asked: &Acquisition) -> Option<StoreError> {
 pub(crate) fn unsupported(what: &str) -> StoreError {
     let reason = "its layout is plain, for exclusive locks alone; use store.layout = \"full\"";
     StoreError::unsupported(what, reason)
-}
-
-/// Runs [`Store::acquire_each`] for acquisitions some of which ask for what the layout lacks: these are refused, and
-/// not sent.
-pub(crate) async fn acquire_each(
-    store: &dyn Store,
-    asked: &[Arc<Acquisition>],
-) -> Vec<Result<Acquired, StoreError>> {
-    let lacking: Vec<_> = asked.iter().map(|asked| lacks(asked)).collect();
-    let had = asked.iter().zip(&lacking).filter(|(_, lacking)| lacking.is_none());
-    let had: Vec<_> = had.map(|(asked, _)| Arc::clone(asked)).collect();
-    let mut answers = store.acquire_each(&had).await.into_iter();
-    let mut next = || answers.next().expect("one answer for one request");
-    lacking.into_iter().map(|lacking| lacking.map_or_else(&mut next, Err)).collect()
 }

@@ -110,10 +110,10 @@ pub(crate) fn question() -> Call {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn text(text: &str) -> Value {
+    pub(crate) fn text(text: &str) -> Value {
         Value::BulkString(text.into())
     }
 

@@ -152,12 +152,9 @@ impl Cluster {
             failure = self.read_map_until(give_up, version, None).await;
             (version, node) = self.find(call.slot);
         }
-        let connection = match &node {
-            Some(node) => self.connection(node),
-            None => Err(failure
-                .unwrap_or_else(|| StoreError::unavailable("no node of the cluster says who has the slot"))),
-        };
-        let outcome = match connection {
+        let nobody = || StoreError::unavailable("no node of the cluster says who has the slot");
+        let known = node.as_ref().ok_or_else(|| failure.unwrap_or_else(nobody));
+        let outcome = match known.and_then(|node| self.connection(node)) {
             Ok(connection) => connection.attempt(call, asking).await,
             Err(error) => Err(TryFailure::Unreachable(error)),
         };
