@@ -187,13 +187,9 @@ impl Schedule {
         let rules = self.rules(&plan)?;
         let mut request = Acquire::new(&self.name).purpose("schedule").metadata(ROLE, "schedule");
         request = request.metadata(PLAN, plan.in_words());
-        if let Some(ttl) = self.ttl {
-            request = request.ttl(ttl);
-        }
+        request.options.ttl = self.ttl;
         let mut candidacy = Candidacy::from(request);
-        if let Some(time) = self.finish_within {
-            candidacy = candidacy.budget_of("schedule.finish_within", time);
-        }
+        candidacy.budget = self.finish_within.map(|time| ("schedule.finish_within", time));
         let (control, changed) = Control::noticed(locks.clone(), name.clone());
         let job = TickJob { name, plan, rules, at_most: self.at_most, work: job::boxed(work) };
         let (job, floor, foreign_plan) = (Rc::new(job), Floor::default(), RefCell::default());
