@@ -19,6 +19,10 @@ impl Doubling {
         self.first
     }
 
+    pub(crate) const fn longest(&self) -> Duration {
+        self.longest
+    }
+
     /// Returns the pause after so many others: at most 2^32 - 1 times the first one.
     pub(crate) fn after(&self, made: u32) -> Duration {
         self.first.saturating_mul(2_u32.saturating_pow(made)).min(self.longest)

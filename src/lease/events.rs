@@ -73,8 +73,9 @@ pub struct RevokeRequested {
     pub reason: Arc<str>,
     /// The time that was left to finish when this was sent or returned. Zero if it is over: it may be taken at any moment.
     pub grace: Duration,
-    /// The random id of the revocation.
+    /// The random id of the revocation: it is told once, however often it is notified.
     pub(super) revocation: Token,
+    /// The end of its grace, as early as any notice has said.
     pub(super) end: Moment,
 }
 

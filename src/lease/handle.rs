@@ -202,12 +202,13 @@ impl Lease {
         async move { state.until_revoke_requested(Some(known)).await }
     }
 
-    pub(super) fn loss(&self) -> Option<LeaseLostError> {
-        let reason = self.state.loss()?;
+    /// Returns the loss, or the release, if the lease is over now.
+    pub(crate) fn loss(&self) -> Option<LeaseLostError> {
+        let reason = self.state.end()?;
         Some(LeaseLostError { resource: self.resource().clone(), reason })
     }
 
-    pub(super) fn until_lost(&self) -> impl Future<Output = LeaseLostError> + use<> {
+    pub(crate) fn until_lost(&self) -> impl Future<Output = LeaseLostError> + use<> {
         let resource = self.resource().clone();
         self.lost().map(|reason| LeaseLostError { resource, reason })
     }
@@ -260,12 +261,12 @@ impl Lease {
     /// # Cancel safety
     /// Cancel safe: the lease is released in any case.
     pub async fn release(mut self) -> Result<Released, ReleaseError> {
-        let lost = self.state.loss();
+        let before = self.status();
         let answer = self.manager.release.send(Release::of(&self.state)).await;
         // Only an answer proves that the message was handled. A message whose sender has gone never is, and a manager
         // that panics may not have done it. In both cases `Drop` sends another.
         self.released = answer.is_ok();
-        if let Some(reason) = lost {
+        if let LeaseStatus::Lost(reason) = before {
             return Err(ReleaseError::Lost { reason });
         }
         answer.unwrap_or_else(|error| Err(ReleaseError::Store(StoreError::unanswered("release", error))))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     core::{LeaseStatus, Moment, jitter, one_line},
-    lease::{LeaseChange, LeaseShared},
+    lease::{LeaseChange, LeaseShared, shared::Present},
     listeners::statistics::CountedEvent,
     store::StoreError,
 };
@@ -114,10 +114,7 @@ impl LeaseShared {
 
     /// Returns the time until it has to be renewed, if it is renewed by itself: not before the answer to a renewal on its way.
     pub(crate) fn renewal_due(&self, now: Moment) -> Option<Duration> {
-        let (confirmed, answer_by) = {
-            let present = self.present();
-            (present.confirmed, present.answer_by)
-        };
+        let Present { confirmed, answer_by, .. } = *self.present();
         let due = self.renewal_after(confirmed)?;
         Some(due.max(answer_by.unwrap_or(due)).remaining(now))
     }

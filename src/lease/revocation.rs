@@ -1,11 +1,8 @@
 //! The requests to give a lease back, as its holder learns of them.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use crate::{
-    core::{Moment, Token},
-    lease::RevokeRequested,
-};
+use crate::{core::Moment, lease::RevokeRequested};
 
 /// The largest number of requests that a lease knows at a time.
 const KNOWN_AT_MOST: usize = 16;
@@ -15,22 +12,13 @@ const GIVEN_UP_AFTER: Duration = Duration::from_secs(10);
 
 /// The requests that the holder of a lease was told of.
 #[derive(Debug, Default)]
-pub(super) struct KnownRevocations(Vec<KnownRevocation>);
-
-#[derive(Debug)]
-pub(super) struct KnownRevocation {
-    /// The random id of the revocation: it is told once, however often it is notified.
-    pub(super) revocation: Token,
-    pub(super) reason: Arc<str>,
-    /// The end of its grace, as early as any notice has said.
-    pub(super) end: Moment,
-}
+pub(super) struct KnownRevocations(Vec<RevokeRequested>);
 
 impl KnownRevocations {
     /// Adds a request. Returns false if it is known, or if there are too many that end before it.
-    pub(super) fn add(&mut self, revocation: Token, reason: &Arc<str>, end: Moment, now: Moment) -> bool {
-        if let Some(known) = self.0.iter_mut().find(|known| known.revocation == revocation) {
-            known.end = known.end.min(end);
+    pub(super) fn add(&mut self, request: RevokeRequested, now: Moment) -> bool {
+        if let Some(known) = self.0.iter_mut().find(|known| known.revocation == request.revocation) {
+            known.end = known.end.min(request.end);
             return false;
         }
         if self.0.len() >= KNOWN_AT_MOST {
@@ -38,13 +26,13 @@ impl KnownRevocations {
         }
         if self.0.len() >= KNOWN_AT_MOST {
             // One that is left out for another one must not come back for it: they would be told for ever.
-            if self.0.iter().any(|known| known.end <= end) {
+            if self.0.iter().any(|known| known.end <= request.end) {
                 return false;
             }
             self.0.sort_unstable_by_key(|known| known.end);
             self.0.pop();
         }
-        self.0.push(KnownRevocation { revocation, reason: Arc::clone(reason), end });
+        self.0.push(request);
         true
     }
 
@@ -53,28 +41,25 @@ impl KnownRevocations {
         self.0.iter().any(|known| known.is_alive(now))
     }
 
-    /// Returns the request whose grace ends first.
-    pub(super) fn first(&self, now: Moment) -> Option<&KnownRevocation> {
+    /// Returns the request whose grace ends first, with what is left of it.
+    pub(super) fn first(&self, now: Moment) -> Option<RevokeRequested> {
         let alive = self.0.iter().filter(|known| known.is_alive(now));
-        alive.min_by_key(|known| known.end).or_else(|| self.0.iter().max_by_key(|known| known.end))
+        let first =
+            alive.min_by_key(|known| known.end).or_else(|| self.0.iter().max_by_key(|known| known.end))?;
+        Some(RevokeRequested { grace: first.end.remaining(now), ..first.clone() })
     }
 }
 
-impl KnownRevocation {
+impl RevokeRequested {
     fn is_alive(&self, now: Moment) -> bool {
         self.end.elapsed(now) < GIVEN_UP_AFTER
-    }
-
-    /// Returns what a holder is told of it now.
-    pub(super) fn told(&self, now: Moment) -> RevokeRequested {
-        let (revocation, reason) = (self.revocation, Arc::clone(&self.reason));
-        RevokeRequested { reason, grace: self.end.remaining(now), revocation, end: self.end }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::Token;
 
     fn at(secs: u64) -> Moment {
         Moment::since_origin(Duration::from_secs(secs))
@@ -82,7 +67,8 @@ mod tests {
 
     /// Adds the request of this number, and returns whether it is told.
     fn add(requests: &mut KnownRevocations, number: u128, end: Moment, now: Moment) -> bool {
-        requests.add(Token::from_bits(number), &Arc::from(number.to_string()), end, now)
+        let (reason, revocation) = (number.to_string().into(), Token::from_bits(number));
+        requests.add(RevokeRequested { reason, grace: end.remaining(now), revocation, end }, now)
     }
 
     #[test]

@@ -157,10 +157,8 @@ impl LeaseShared {
     pub(crate) async fn over(&self) -> LossReason {
         loop {
             let changed = self.changed.notified();
-            match self.status() {
-                LeaseStatus::Held | LeaseStatus::AtRisk => {}
-                LeaseStatus::Lost(reason) => return reason,
-                LeaseStatus::Released => return LossReason::Released,
+            if let Some(reason) = self.end() {
+                return reason;
             }
             tokio::select! {
                 biased;
@@ -192,13 +190,11 @@ impl LeaseShared {
         let news = self.present().validity.lose(reason);
         if news {
             self.stats.note(self.terms.class, CountedEvent::Lost { reason, held_for });
-            self.end_span(reason.as_str());
             tracing::warn!(
                 resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,
                 "the lease is lost"
             );
-            self.tell(LeaseChange::Lost(reason));
-            self.changed.notify_waiters();
+            self.is_now_over(reason.as_str(), LeaseChange::Lost(reason));
         }
         news
     }
@@ -219,14 +215,18 @@ impl LeaseShared {
         self.lose(reason);
     }
 
-    /// Returns the reason of the loss, by the clock. `None` if the lease is not lost.
-    pub(crate) fn loss(&self) -> Option<LossReason> {
-        if let LeaseStatus::Lost(reason) = self.status() { Some(reason) } else { None }
+    /// Returns the reason why the lease is over, by the clock. `None` while it is valid.
+    pub(super) fn end(&self) -> Option<LossReason> {
+        match self.status() {
+            LeaseStatus::Held | LeaseStatus::AtRisk => None,
+            LeaseStatus::Lost(reason) => Some(reason),
+            LeaseStatus::Released => Some(LossReason::Released),
+        }
     }
 
     /// Returns the error of a renewal of a lease that is over.
     pub(crate) fn not_renewed(&self) -> RenewError {
-        RenewError::Lost { reason: self.loss().unwrap_or(LossReason::Released) }
+        RenewError::Lost { reason: self.end().unwrap_or(LossReason::Released) }
     }
 
     /// Ends the lease for its holder. Returns the status before, and the release to be confirmed if it was not over.
@@ -242,18 +242,19 @@ impl LeaseShared {
         drop(present);
         let unconfirmed = news.then(|| {
             let unconfirmed = Recorder::released(&self.stats, self.terms.class, held_for);
-            self.end_span("released");
-            self.tell(LeaseChange::Released);
-            self.changed.notify_waiters();
+            self.is_now_over("released", LeaseChange::Released);
             unconfirmed
         });
         (before, unconfirmed)
     }
 
-    fn end_span(&self, outcome: &'static str) {
+    /// Ends the span of the lease, and tells all who want to know.
+    fn is_now_over(&self, outcome: &'static str, change: LeaseChange) {
         let span = self.present().span.take();
         // Outside of the lock: a subscriber may take its time.
         span.end(outcome);
+        self.tell(change);
+        self.changed.notify_waiters();
     }
 
     /// Records that the store held nothing when the lease was to be released: it had been lost without a sign.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     core::{LeaseStatus, Moment, Token},
-    lease::{LeaseChange, LeaseShared, RevokeRequested, revocation::KnownRevocation},
+    lease::{LeaseChange, LeaseShared, RevokeRequested},
 };
 
 impl LeaseShared {
@@ -17,7 +17,8 @@ impl LeaseShared {
         }
         let requests = present.revoke_requested.get_or_insert_default();
         let before = requests.first(now).map(|first| first.end);
-        let is_new = requests.add(revocation, reason, now + grace, now);
+        let request = RevokeRequested { reason: Arc::clone(reason), grace, revocation, end: now + grace };
+        let is_new = requests.add(request.clone(), now);
         let changed = requests.first(now).map(|first| first.end) != before;
         drop(present);
         if changed {
@@ -30,8 +31,7 @@ impl LeaseShared {
             resource = %self.hold().resource, token = %self.hold().token.prefix(), ?grace, %reason,
             "somebody wants the resource of a lease back"
         );
-        let told = KnownRevocation { revocation, reason: Arc::clone(reason), end: now + grace }.told(now);
-        self.tell(LeaseChange::RevokeRequested(told));
+        self.tell(LeaseChange::RevokeRequested(request));
     }
 
     /// Returns true if somebody wants the resource back, who has not given up.
@@ -47,8 +47,7 @@ impl LeaseShared {
         loop {
             let changed = self.changed.notified();
             let now = self.clock.now();
-            let requested =
-                self.present().revoke_requested.as_ref().and_then(|all| Some(all.first(now)?.told(now)));
+            let requested = self.present().revoke_requested.as_ref().and_then(|all| all.first(now));
             if let Some(requested) = requested.filter(|it| {
                 known.as_ref().is_none_or(|known| it.revocation != known.revocation && it.end < known.end)
             }) {

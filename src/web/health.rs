@@ -5,9 +5,8 @@ use actix_web::{HttpResponse, web::Data};
 
 use super::errors::AsProblem;
 use crate::{
-    manager::LockManager,
-    manager::with_lock::WithLockError,
-    request::{AcquireError, Ready, queries::IsLocal},
+    manager::{LockManager, with_lock::WithLockError},
+    request::{Ready, queries::IsLocal},
 };
 
 /// The answer of a manager whose store is in memory.
@@ -33,7 +32,6 @@ pub async fn health(locks: Data<Addr<LockManager>>) -> HttpResponse {
 
 /// Returns true if the locks are those of this process alone.
 async fn ready(locks: &Addr<LockManager>) -> Result<bool, WithLockError> {
-    let ready: Result<(), AcquireError> = locks.send(Ready).await?;
-    ready?;
+    locks.send(Ready).await??;
     Ok(locks.send(IsLocal).await?)
 }

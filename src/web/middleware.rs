@@ -17,7 +17,7 @@ use actix_web::{
 };
 use futures_util::future::LocalBoxFuture;
 
-use super::{body::HeldBody, holdings::Holdings};
+use super::holdings::{HeldBody, Holdings};
 use crate::{manager::LockManager, request::Acquire};
 
 /// The function that says which lock a request needs.
@@ -142,18 +142,11 @@ where
                 return Ok(request.error_response(error).map_into_right_body());
             }
             request.extensions_mut().insert(holdings.clone());
-            match holdings.while_held(service.call(request)).await {
-                Ok(Ok(response)) => Ok(until_sent(response, holdings)),
-                // The handler has been dropped, so that nothing runs on without the locks.
-                Ok(Err(error)) => {
-                    holdings.release();
-                    Err(error)
-                }
-                Err(lost) => {
-                    holdings.release();
-                    Err(lost.into())
-                }
-            }
+            let served = holdings.while_held(service.call(request)).await;
+            // After an error the handler has been dropped, so that nothing runs on without the locks.
+            let response =
+                served.unwrap_or_else(|lost| Err(lost.into())).inspect_err(|_| holdings.release())?;
+            Ok(until_sent(response, holdings))
         })
     }
 }

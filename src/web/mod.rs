@@ -63,7 +63,6 @@
 //! values are the program's. A response with 500 is logged with its error. An outcome that is unknown has no `Retry-After`,
 //! because only the application knows whether it can be repeated.
 
-mod body;
 mod errors;
 mod extractor;
 mod health;

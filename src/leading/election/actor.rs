@@ -6,7 +6,7 @@ use actix::{ActorContext, ActorFutureExt, Addr, AsyncContext, Context, SpawnHand
 use futures_util::{FutureExt, future::join_all};
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Candidacy, Demotion, ElectionEvent, audience::Audience, lead::Lead, looking::Looking};
+use super::{Candidacy, Demotion, ElectionEvent, lead::Lead, looking::Looking, messages::Audience};
 use crate::{
     core::{Doubling, InvalidValue, ResourceName, one_line},
     lease::Lease,
@@ -64,8 +64,6 @@ pub struct Election {
     /// True if it ends with its term: the lock manager shuts down, or nobody wants it any more.
     pub(super) closing: bool,
     stage: CandidateStage,
-    /// The number of requests for the lease: an answer to an earlier one than the last is not wanted any more.
-    asked: u64,
     pub(super) term: u64,
     pauses: Doubling,
     /// The senders of `Resign` and `Leave` that wait for the end of a term.
@@ -74,10 +72,8 @@ pub struct Election {
 
 enum CandidateStage {
     Idle,
-    /// The request for the lease is on its way.
-    Asking(SpawnHandle),
-    /// Stands again when this is over.
-    Pausing(SpawnHandle),
+    /// The request for the lease is on its way, or the candidate stands again after a pause.
+    Waiting(SpawnHandle),
     Leading {
         lead: Lead,
         since: Instant,
@@ -119,9 +115,8 @@ impl Election {
             stands: candidacy.stands,
             closing: false,
             stage: CandidateStage::Idle,
-            asked: 0,
             term: 0,
-            pauses: candidacy.doubling(),
+            pauses: candidacy.pauses,
             resigning: Vec::new(),
             candidacy,
         };
@@ -149,11 +144,9 @@ impl Election {
         if self.candidacy.tells.has_died() {
             return self.leave(ctx);
         }
-        self.asked += 1;
-        let asked = self.asked;
         let answer = self.locks.send(self.candidacy.request(ctx.address().recipient()));
-        let answered = answer.into_actor(self).map(move |answer, this, ctx| match answer {
-            _ if asked != this.asked || !matches!(this.stage, CandidateStage::Asking(_)) => {}
+        let answered = answer.into_actor(self).map(|answer, this, ctx| match answer {
+            _ if !this.is_awaited(ctx) => {}
             // Granted just before the shutdown, of which it was told already.
             Ok(Ok(_)) if this.closing => this.end(Demotion::ShuttingDown, ctx),
             Ok(Ok(lease)) => match this.candidacy.check_budget(lease.ttl()) {
@@ -165,7 +158,13 @@ impl Election {
             Err(_) if this.locks.connected() => this.refused(AcquireError::Restarted, ctx),
             Err(gone) => this.end(gone, ctx),
         });
-        self.stage = CandidateStage::Asking(ctx.spawn(answered));
+        self.stage = CandidateStage::Waiting(ctx.spawn(answered));
+    }
+
+    /// Returns true if the running future is the one that the candidate waits for: a cancelled one may still end in the
+    /// same turn.
+    fn is_awaited(&self, ctx: &Context<Self>) -> bool {
+        matches!(self.stage, CandidateStage::Waiting(pending) if pending == ctx.handle())
     }
 
     fn elected(&mut self, lease: Lease, ctx: &mut Context<Self>) {
@@ -212,9 +211,8 @@ impl Election {
     }
 
     fn stand_after(&mut self, pause: Duration, ctx: &mut Context<Self>) {
-        self.stage = CandidateStage::Pausing(ctx.run_later(pause, |this, ctx| {
-            // A pause that was cancelled may still end in the same turn.
-            if matches!(this.stage, CandidateStage::Pausing(_)) {
+        self.stage = CandidateStage::Waiting(ctx.run_later(pause, |this, ctx| {
+            if this.is_awaited(ctx) {
                 this.stage = CandidateStage::Idle;
                 this.stand(ctx);
             }
@@ -244,7 +242,7 @@ impl Election {
     fn stepped_down(&mut self, reason: Demotion, since: Instant, ctx: &mut Context<Self>) {
         self.stage = CandidateStage::Idle;
         self.answer_resigning();
-        if since.elapsed() > self.candidacy.longest_pause() {
+        if since.elapsed() > self.pauses.longest() {
             self.pauses.reset();
         }
         if self.closing {
@@ -267,7 +265,7 @@ impl Election {
     /// Gives up the lead or the place in the queue, and stands no more.
     pub(super) fn resign(&mut self, ctx: &mut Context<Self>) {
         self.stands = false;
-        if let CandidateStage::Asking(pending) | CandidateStage::Pausing(pending) = self.stage {
+        if let CandidateStage::Waiting(pending) = self.stage {
             // The request leaves the queue, and a grant that is on its way is released.
             ctx.cancel_future(pending);
             self.stage = CandidateStage::Idle;

@@ -1,10 +1,10 @@
 //! A candidacy: the request for the lead, and the habits of the candidate.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use actix::Recipient;
 
-use super::{ElectionEvent, audience::Audience};
+use super::{ElectionEvent, messages::Audience};
 use crate::{
     core::{Doubling, InvalidValue, ResourceName, ensure, exact, not_zero},
     lease::LeaseEvent,
@@ -36,23 +36,18 @@ use crate::{
 /// * [`pauses`](Self::pauses): 100 ms, doubled up to 10 s.
 /// * [`look_every`](Self::look_every): 1 s.
 /// * [`max_crashes`](Self::max_crashes): 3.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[must_use = "a candidacy does nothing until an Election or a Singleton is started with it"]
 pub struct Candidacy {
     request: Acquire,
     pub(super) tells: Audience,
     pub(super) stands: bool,
-    budget: Option<TimeToFinish>,
-    pauses: (Duration, Duration),
+    /// The time to finish, after the name of its setting.
+    pub(crate) budget: Option<(&'static str, Duration)>,
+    /// The pauses. A term, or the life of an actor, that is longer than the longest counts as a good one.
+    pub(super) pauses: Doubling,
     pub(super) look_every: Duration,
     pub(super) max_crashes: u32,
-}
-
-/// The time to finish, and the name of its setting.
-#[derive(Clone, Copy, Debug)]
-struct TimeToFinish {
-    field: &'static str,
-    time: Duration,
 }
 
 impl From<Acquire> for Candidacy {
@@ -62,7 +57,7 @@ impl From<Acquire> for Candidacy {
             tells: Audience::default(),
             stands: true,
             budget: None,
-            pauses: (Duration::from_millis(100), Duration::from_secs(10)),
+            pauses: Doubling::new(Duration::from_millis(100), Duration::from_secs(10)),
             look_every: Duration::from_secs(1),
             max_crashes: 3,
         }
@@ -91,13 +86,8 @@ impl Candidacy {
     /// Sets the time that the recipients have to finish before the validity ends. A term that was not confirmed by then is
     /// ended. At most a third of the TTL. More is refused: at the start if the request has a TTL, and otherwise as what the
     /// lock manager refuses, when it is first elected. Default: a tenth of the validity.
-    pub const fn budget(self, budget: Duration) -> Self {
-        self.budget_of("election.budget", budget)
-    }
-
-    /// Sets the same time, which errors call `field`.
-    pub(crate) const fn budget_of(mut self, field: &'static str, time: Duration) -> Self {
-        self.budget = Some(TimeToFinish { field, time });
+    pub const fn budget(mut self, budget: Duration) -> Self {
+        self.budget = Some(("election.budget", budget));
         self
     }
 
@@ -105,7 +95,7 @@ impl Candidacy {
     /// crashed. Pauses double. They begin again with the first after a term, or a life, that was longer than the longest.
     /// Default: 100 ms and 10 s.
     pub const fn pauses(mut self, first: Duration, longest: Duration) -> Self {
-        self.pauses = (first, longest);
+        self.pauses = Doubling::new(first, longest);
         self
     }
 
@@ -140,7 +130,7 @@ impl Candidacy {
         if let Some(ttl) = self.request.options.ttl {
             self.check_budget(ttl)?;
         }
-        let (first, longest) = self.pauses;
+        let (first, longest) = (self.pauses.first(), self.pauses.longest());
         let allowed = format!("more than zero, and at most the longest ({})", exact(longest));
         ensure(!first.is_zero() && first <= longest, "election.pauses", exact(first), allowed)?;
         let allowed = format!("{} or more", exact(SHORTEST_LOOK));
@@ -159,36 +149,15 @@ impl Candidacy {
 
     /// Checks that the time to finish leaves renewals their time with this TTL.
     pub(super) fn check_budget(&self, ttl: Duration) -> Result<(), InvalidValue> {
-        let Some(TimeToFinish { field, time }) = self.budget else { return Ok(()) };
+        let Some((field, time)) = self.budget else { return Ok(()) };
         ensure(time <= ttl / 3, field, exact(time), format!("at most a third of the TTL ({})", exact(ttl)))
     }
 
     /// Returns the time to finish in a term of this validity, which is a little shorter than the TTL.
     pub(super) fn budget_within(&self, validity: Duration) -> Duration {
-        self.budget.map_or(validity / 10, |budget| budget.time.min(validity / 3))
-    }
-
-    /// Returns the pauses, from the first.
-    pub(super) const fn doubling(&self) -> Doubling {
-        Doubling::new(self.pauses.0, self.pauses.1)
-    }
-
-    /// Returns the time after which a term, or the life of an actor, counts as a good one.
-    pub(super) const fn longest_pause(&self) -> Duration {
-        self.pauses.1
+        self.budget.map_or(validity / 10, |(_, time)| time.min(validity / 3))
     }
 }
 
 /// The shortest pause between two looks at who leads.
 const SHORTEST_LOOK: Duration = Duration::from_millis(10);
-
-impl fmt::Debug for Candidacy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Candidacy")
-            .field("request", &self.request)
-            .field("stands", &self.stands)
-            .field("budget", &self.budget)
-            .field("pauses", &self.pauses)
-            .finish_non_exhaustive()
-    }
-}

@@ -10,6 +10,7 @@ use crate::{
     core::{LeaseStatus, one_line},
     lease::{Lease, Release},
     manager::LockManager,
+    store::StoreError,
 };
 
 /// The lead of one term. Dropping it gives the lead up, whoever else still has the lease.
@@ -71,13 +72,11 @@ impl Lead {
     /// when the last of them drops it, and has come to rest.
     pub(super) async fn give_up(self) {
         let Some(release) = self.release() else { return };
-        let (resource, answer) = (self.lease.resource(), self.locks.send(release).await);
-        match answer {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => {
-                tracing::debug!(%resource, error = one_line(&error), "the release of a lead is not confirmed");
-            }
-            Err(error) => tracing::debug!(%resource, %error, "the release of a lead is not confirmed"),
+        let answer = self.locks.send(release).await;
+        let answer = answer.unwrap_or_else(|error| Err(StoreError::unanswered("release", error).into()));
+        if let Err(error) = answer {
+            let (resource, error) = (self.lease.resource(), one_line(&error));
+            tracing::debug!(%resource, error, "the release of a lead is not confirmed");
         }
     }
 

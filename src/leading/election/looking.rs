@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix::Addr;
 
-use super::{ElectionEvent, audience::Audience};
+use super::{ElectionEvent, messages::Audience};
 use crate::{
     core::{ResourceName, TokenPrefix, one_line},
     manager::LockManager,

@@ -1,8 +1,8 @@
-//! The messages to an election, and the events that it tells.
+//! The messages to an election, the events that it tells, and those who are told.
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use actix::Message;
+use actix::{Message, Recipient};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -122,5 +122,26 @@ impl fmt::Display for Demotion {
             Self::Expiring => f.write_str("the lease was not renewed in time"),
             Self::Lost(reason) => write!(f, "the lease is lost: {reason}"),
         }
+    }
+}
+
+/// The recipients of events: an election whose recipients have all died does not lead, and one that nobody needs ends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Audience(pub(super) Vec<Recipient<ElectionEvent>>);
+
+impl Audience {
+    /// Returns true if one of them lives.
+    pub(super) fn is_there(&self) -> bool {
+        self.0.iter().any(Recipient::connected)
+    }
+
+    /// Returns true if there were some, and all of them have died.
+    pub(super) fn has_died(&self) -> bool {
+        !self.0.is_empty() && !self.is_there()
+    }
+
+    /// Tells all of them, and waits for no answer.
+    pub(super) fn tell(&self, event: &ElectionEvent) {
+        self.0.iter().for_each(|to| to.do_send(event.clone()));
     }
 }

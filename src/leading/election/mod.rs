@@ -45,7 +45,6 @@
 //! the candidate stands again by itself, after a pause that doubles with each short term.
 
 mod actor;
-mod audience;
 mod candidacy;
 mod handlers;
 mod lead;

@@ -1,6 +1,6 @@
 //! A schedule: its plan, its options, and the start.
 
-use std::{cell::RefCell, fmt, rc::Rc, time::Duration};
+use std::{cell::RefCell, fmt, sync::Arc, time::Duration};
 
 use actix::Addr;
 
@@ -10,7 +10,7 @@ use super::{
     job::{self, TickJob},
     plan::TickPlan,
     progress::Floor,
-    runner::{PLAN, Runner},
+    runner::PLAN,
     state::Rules,
     time::whole_millis,
 };
@@ -187,18 +187,20 @@ impl Schedule {
         let rules = self.rules(&plan)?;
         let mut request = Acquire::new(&self.name).purpose("schedule").metadata(ROLE, "schedule");
         request = request.metadata(PLAN, plan.in_words());
-        if let Some(ttl) = self.ttl {
-            request = request.ttl(ttl);
-        }
+        request.options.ttl = self.ttl;
         let mut candidacy = Candidacy::from(request);
-        if let Some(time) = self.finish_within {
-            candidacy = candidacy.budget_of("schedule.finish_within", time);
-        }
-        let (control, changed) = Control::noticed(locks.clone(), name.clone());
-        let job = TickJob { name, plan, rules, at_most: self.at_most, work: job::boxed(work) };
-        let (job, floor, foreign_plan) = (Rc::new(job), Floor::default(), RefCell::default());
-        let runner = Runner { job, locks: locks.clone(), changed, floor, foreign_plan };
-        Ok(Scheduler { control, election: elect(locks, candidacy, runner)? })
+        candidacy.budget = self.finish_within.map(|time| ("schedule.finish_within", time));
+        let control = Control { locks: locks.clone(), name, changed: Arc::default() };
+        let job = TickJob {
+            control: control.clone(),
+            plan,
+            rules,
+            at_most: self.at_most,
+            work: job::boxed(work),
+            floor: Floor::default(),
+            foreign_plan: RefCell::default(),
+        };
+        Ok(Scheduler { control, election: elect(locks, candidacy, job)? })
     }
 
     fn rules(&self, plan: &TickPlan) -> Result<Rules, InvalidValue> {

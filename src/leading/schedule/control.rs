@@ -1,9 +1,9 @@
-//! The control of a schedule from any process of the fleet, and its status.
+//! The control of a schedule from any process of the fleet, its status, and the handle where it was started.
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{fmt, ops::Deref, sync::Arc, time::SystemTime};
 
 use actix::Addr;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use super::{
     notebook::{Notebook, Redone},
@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     core::ResourceName,
+    leading::election::{Election, Leave},
     manager::LockManager,
     runtime::env::{Random, SystemRandom},
     store::StoreError,
@@ -40,10 +41,10 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Control {
-    locks: Addr<LockManager>,
-    name: ResourceName,
+    pub(super) locks: Addr<LockManager>,
+    pub(super) name: ResourceName,
     /// Wakes the runner of this process, if the control comes from its scheduler.
-    changed: Option<Arc<Notify>>,
+    pub(super) changed: Arc<Notify>,
 }
 
 /// The status of a schedule in the whole fleet. Times are those of the store.
@@ -71,14 +72,8 @@ impl Control {
     /// # Errors
     /// [`StoreError`] if the store does not say so.
     pub async fn find(locks: &Addr<LockManager>, name: &ResourceName) -> Result<Option<Self>, StoreError> {
-        let control = Self { locks: locks.clone(), name: name.clone(), changed: None };
+        let control = Self { locks: locks.clone(), name: name.clone(), changed: Arc::default() };
         Ok(control.status().await?.map(|_| control))
-    }
-
-    /// Returns the control in a process that has started the schedule, and what wakes the runner there after a change.
-    pub(super) fn noticed(locks: Addr<LockManager>, name: ResourceName) -> (Self, Arc<Notify>) {
-        let changed = Arc::<Notify>::default();
-        (Self { locks, name, changed: Some(Arc::clone(&changed)) }, changed)
     }
 
     /// Returns the name of the schedule.
@@ -91,7 +86,7 @@ impl Control {
     /// # Errors
     /// [`StoreError`] if the store does not say so.
     pub async fn status(&self) -> Result<Option<Status>, StoreError> {
-        let mut notebook = self.notebook();
+        let mut notebook = self.notebook(Floor::default());
         notebook.read().await?;
         let now = time_of(notebook.now());
         Ok(notebook.state().map(|state| Status {
@@ -153,19 +148,61 @@ impl Control {
         redone: Redone,
         change: impl Fn(&mut ScheduleState, Millis),
     ) -> Result<(), StoreError> {
-        let changed = self.notebook().change(redone, change).await;
+        let changed = self.notebook(Floor::default()).change(redone, change).await;
         // Also if it has failed: it may have been made.
-        self.changed.iter().for_each(|runner| runner.notify_one());
+        self.changed.notify_one();
         changed
     }
 
-    fn notebook(&self) -> Notebook {
-        Notebook::new(self.locks.clone(), self.name.clone(), Floor::default())
+    pub(super) fn notebook(&self, floor: Floor) -> Notebook {
+        Notebook::new(self.locks.clone(), self.name.clone(), floor)
     }
 }
 
 impl fmt::Debug for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Control").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A schedule that was started. It is its [`Control`], whose changes count for the whole fleet; [`stop`](Self::stop) is for this
+/// process alone.
+///
+/// The schedule goes on when the scheduler is dropped, until the lock manager is shut down.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    pub(super) control: Control,
+    pub(super) election: Addr<Election>,
+}
+
+impl Scheduler {
+    /// Stops the schedule in this process, and waits for the run that goes on, as long as its
+    /// [`finish_within`](super::Schedule::finish_within) allows. Another process takes over.
+    ///
+    /// # Cancel safety
+    /// The call itself stops it. The future only waits.
+    pub fn stop(&self) -> impl Future<Output = ()> + use<> {
+        let (left, answer) = oneshot::channel();
+        self.election.do_send(Leave(left));
+        // Without an answer the election has ended before.
+        async { answer.await.unwrap_or_default() }
+    }
+
+    /// Returns the election of the process that runs the schedule. It ends with [`stop`](Self::stop).
+    pub const fn election(&self) -> &Addr<Election> {
+        &self.election
+    }
+
+    /// Returns the control of the schedule, which any process can have.
+    pub const fn control(&self) -> &Control {
+        &self.control
+    }
+}
+
+impl Deref for Scheduler {
+    type Target = Control;
+
+    fn deref(&self) -> &Control {
+        &self.control
     }
 }

@@ -110,6 +110,8 @@ fn millis(time: &Zoned) -> Option<Millis> {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::successors;
+
     use super::*;
 
     fn cron(expression: &str) -> Cron {
@@ -123,55 +125,36 @@ mod tests {
     /// Returns the ticks of an expression after one time and up to another one, in UTC.
     fn ticks(expression: &str, from: &str, to: &str) -> Vec<String> {
         let cron = cron(expression);
-        let next = |last: &Millis| cron.after(*last);
-        let ticks = std::iter::successors(cron.after(at(from)), next).take_while(|tick| *tick <= at(to));
-        let forward: Vec<_> = ticks.collect();
-        let earlier = |tick: &Millis| cron.at_or_before(*tick - 1);
-        let ticks = std::iter::successors(cron.at_or_before(at(to)), earlier);
-        let mut backward: Vec<_> = ticks.take_while(|tick| *tick > at(from)).collect();
+        let [from, to] = [from, to].map(|minute| at(&format!("{minute}:00Z")));
+        let later = successors(cron.after(from), |tick| cron.after(*tick));
+        let forward: Vec<_> = later.take_while(|tick| *tick <= to).collect();
+        let earlier = successors(cron.at_or_before(to), |tick| cron.at_or_before(*tick - 1));
+        let mut backward: Vec<_> = earlier.take_while(|tick| *tick > from).collect();
         backward.reverse();
         assert_eq!(forward, backward, "{expression}");
-        let shown = |tick: Millis| {
-            Timestamp::from_millisecond(i64::try_from(tick).unwrap())
-                .unwrap()
-                .strftime("%dT%H:%M")
-                .to_string()
-        };
+        let shown = |tick| cron.zoned(tick).unwrap().timestamp().strftime("%dT%H:%M").to_string();
         forward.into_iter().map(shown).collect()
     }
 
+    /// In the night to 2026-03-29 the clocks of Berlin go from 2:00 to 3:00, and in the night to 2026-10-25 from 3:00 to 2:00,
+    /// each at 1:00 UTC. A time that a night leaves out is made up for at its end, one that a night has twice is run once, and an
+    /// interval goes on.
     #[test]
-    fn ticks_are_at_the_times_of_the_zone() {
-        assert_eq!(
-            ticks("0 30 8 * * *", "2026-01-14T00:00:00Z", "2026-01-16T00:00:00Z"),
-            ["14T07:30", "15T07:30"]
-        );
-        assert_eq!(ticks("0 30 8 * * *", "2026-07-14T00:00:00Z", "2026-07-15T00:00:00Z"), ["14T06:30"]);
+    fn ticks_are_at_the_times_of_the_zone_also_in_the_nights_when_the_clocks_change() {
+        let (fixed, half_hours) = ("0 30 2 * * *", "0 */30 * * * *");
+        for (expression, from, to, expected) in [
+            ("0 30 8 * * *", "2026-01-14T00:00", "2026-01-16T00:00", "14T07:30 15T07:30"),
+            ("0 30 8 * * *", "2026-07-14T00:00", "2026-07-15T00:00", "14T06:30"),
+            (fixed, "2026-03-28T23:30", "2026-03-29T04:00", "29T01:00"),
+            (half_hours, "2026-03-29T00:00", "2026-03-29T02:00", "29T00:30 29T01:00 29T01:30 29T02:00"),
+            (fixed, "2026-10-24T23:00", "2026-10-25T03:00", "25T00:30"),
+            (half_hours, "2026-10-25T00:00", "2026-10-25T02:00", "25T00:30 25T01:00 25T01:30 25T02:00"),
+        ] {
+            assert_eq!(ticks(expression, from, to).join(" "), expected, "{expression} from {from}");
+        }
         let cron = cron("*/10 * * * * *");
         assert_eq!(cron.at_or_before(25_999), Some(20_000));
         assert_eq!((cron.at_or_before(30_000), cron.after(30_000)), (Some(30_000), Some(40_000)));
-    }
-
-    /// In the night to 2026-03-29 the clocks of Berlin go from 2:00 to 3:00, at 1:00 UTC.
-    #[test]
-    fn a_time_that_a_night_leaves_out_is_made_up_for_at_its_end() {
-        let night = ("2026-03-28T23:30:00Z", "2026-03-29T04:00:00Z");
-        assert_eq!(ticks("0 30 2 * * *", night.0, night.1), ["29T01:00"]);
-        assert_eq!(
-            ticks("0 */30 * * * *", "2026-03-29T00:00:00Z", "2026-03-29T02:00:00Z"),
-            ["29T00:30", "29T01:00", "29T01:30", "29T02:00"]
-        );
-    }
-
-    /// In the night to 2026-10-25 the clocks of Berlin go from 3:00 to 2:00, at 1:00 UTC.
-    #[test]
-    fn a_fixed_time_that_a_night_has_twice_is_run_once_and_an_interval_goes_on() {
-        let night = ("2026-10-24T23:00:00Z", "2026-10-25T03:00:00Z");
-        assert_eq!(ticks("0 30 2 * * *", night.0, night.1), ["25T00:30"]);
-        assert_eq!(
-            ticks("0 */30 * * * *", "2026-10-25T00:00:00Z", "2026-10-25T02:00:00Z"),
-            ["25T00:30", "25T01:00", "25T01:30", "25T02:00"]
-        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The tick that is due: which of the missed ones are made up for, and how long one waits for its jitter.
 
+use std::iter::successors;
+
 use super::{plan::TickPlan, time::Millis};
 
 /// The policy for ticks that were missed: nobody ran the schedule, the store was away, or the run before them was still
@@ -57,12 +59,8 @@ impl DueRules {
 
     /// Returns the earliest of the `most` latest ticks up to `latest`.
     fn earliest(&self, plan: &TickPlan, latest: Millis, last: Millis, most: u32) -> Millis {
-        let mut earliest = latest;
-        for _ in 1..most {
-            let Some(earlier) = self.earlier(plan, earliest, last) else { break };
-            earliest = earlier;
-        }
-        earliest
+        let up_to_latest = successors(Some(latest), |tick| self.earlier(plan, *tick, last));
+        up_to_latest.take(most as usize).last().unwrap_or(latest)
     }
 
     fn earlier(&self, plan: &TickPlan, tick: Millis, last: Millis) -> Option<Millis> {

@@ -1,12 +1,14 @@
 //! A schedule with its work, and one run of it.
 
-use std::{error::Error, panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::RefCell, error::Error, panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use tokio::time::{Instant, timeout};
 
 use super::{
+    control::Control,
     plan::TickPlan,
+    progress::Floor,
     state::Rules,
     tick::{Outcome, Tick},
 };
@@ -16,13 +18,22 @@ use crate::{
     runtime::supervisor::message_of,
 };
 
-/// A schedule, as its runner knows it.
+/// A schedule in one process, as its runner knows it.
 pub(super) struct TickJob {
-    pub(super) name: ResourceName,
+    pub(super) control: Control,
     pub(super) plan: TickPlan,
     pub(super) rules: Rules,
     pub(super) at_most: Option<Duration>,
     pub(super) work: TickWork,
+    pub(super) floor: Floor,
+    /// The plan of another process that was warned of last.
+    pub(super) foreign_plan: RefCell<Option<String>>,
+}
+
+impl TickJob {
+    pub(super) const fn name(&self) -> &ResourceName {
+        self.control.name()
+    }
 }
 
 /// What the work of a schedule may return: nothing, or a `Result` whose error says why a run failed.

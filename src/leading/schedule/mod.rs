@@ -29,13 +29,11 @@ mod cron;
 mod due;
 #[cfg(feature = "cron")]
 mod expression;
-mod history;
 mod job;
 mod notebook;
 mod plan;
 mod progress;
 mod runner;
-mod scheduler;
 mod state;
 mod term;
 mod tick;
@@ -44,9 +42,8 @@ mod trouble;
 
 pub use self::{
     builder::Schedule,
-    control::{Control, Status},
+    control::{Control, Scheduler, Status},
     due::Misfire,
     job::RunResult,
-    scheduler::Scheduler,
     tick::{Outcome, Run, Tick},
 };

@@ -101,30 +101,33 @@ impl Notebook {
         redone: Redone,
         change: impl Fn(&mut ScheduleState, Millis),
     ) -> Result<(), StoreError> {
-        if self.seen.is_none() {
+        let is_first = self.seen.is_none();
+        if is_first {
             self.read().await?;
-            if self.is_made(&change) {
-                return Ok(());
-            }
+        }
+        // `None`: the state is read first.
+        let mut write = self.changed(&change);
+        if is_first && write.is_none() {
+            return Ok(());
         }
         let (mut after_error, mut after_conflict) = (AFTER_ERROR, AFTER_CONFLICT);
         let (mut errors, mut conflicts) = (0, 0);
         let (mut unknown, mut last) = (None, None);
-        // `None`: the state is read first.
-        let mut write = Some(self.changed(&change));
         while errors < TRIES && conflicts < CONFLICTS {
             match self.send(write.as_ref()).await {
                 Ok(()) if write.as_ref().is_some_and(|write| self.revision == Some(write.revision)) => {
                     return Ok(());
                 }
-                Ok(()) if self.is_made(&change) => return Ok(()),
-                Ok(()) if unknown.is_some() && redone == Redone::Never => break,
-                Ok(()) if write.is_none() => write = Some(self.changed(&change)),
-                Ok(()) => {
-                    (write, conflicts) = (None, conflicts + 1);
-                    last = Some(self.conflict());
-                    sleep(after_conflict.next().mul_f64(SystemRandom.draw(Draw::Attempt))).await;
-                }
+                Ok(()) => match self.changed(&change) {
+                    None => return Ok(()),
+                    Some(_) if unknown.is_some() && redone == Redone::Never => break,
+                    anew if write.is_none() => write = anew,
+                    Some(_) => {
+                        (write, conflicts) = (None, conflicts + 1);
+                        last = Some(self.conflict());
+                        sleep(after_conflict.next().mul_f64(SystemRandom.draw(Draw::Attempt))).await;
+                    }
+                },
                 Err(error) => {
                     let is_transient = error.is_transient();
                     if error.certainty() == Certainty::Unknown {
@@ -174,22 +177,13 @@ impl Notebook {
         Ok(self.state.as_ref().is_some_and(|state| state.was_claimed_by(token)).then_some(tick))
     }
 
-    /// Returns the write of a change to the state as it was seen last.
-    fn changed(&self, change: impl Fn(&mut ScheduleState, Millis)) -> RegisterWrite {
+    /// Returns the write of a change to the state as it was seen last. `None` if that changes nothing in what the store has.
+    fn changed(&self, change: impl Fn(&mut ScheduleState, Millis)) -> Option<RegisterWrite> {
         let now = self.now();
         let mut state = self.state.clone().unwrap_or_else(|| ScheduleState::begun(now, SystemRandom.token()));
         change(&mut state, now);
-        self.write(&state, SystemRandom.token(), 0)
-    }
-
-    /// Returns true if a change would change nothing in what the store has.
-    fn is_made(&self, change: impl Fn(&mut ScheduleState, Millis)) -> bool {
-        if self.is_raised {
-            return false;
-        }
-        let mut state = self.state.clone();
-        state.iter_mut().for_each(|state| change(state, self.now()));
-        state.is_some() && state == self.state
+        let is_made = !self.is_raised && self.state.as_ref() == Some(&state);
+        (!is_made).then(|| self.write(&state, SystemRandom.token(), 0))
     }
 
     fn write(&self, state: &ScheduleState, revision: Token, not_before: Millis) -> RegisterWrite {

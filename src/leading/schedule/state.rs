@@ -7,10 +7,9 @@ use serde_json::{Map, Value};
 
 use super::{
     due::{Due, DueRules},
-    history::{Entry, Written},
     plan::TickPlan,
     progress::ScheduleProgress,
-    tick::{Outcome, Run, Tick},
+    tick::{Entry, Outcome, Run, Tick, Written},
     time::{Millis, check_time, millis},
 };
 use crate::core::{Fence, Token};

@@ -3,10 +3,7 @@
 use std::{collections::VecDeque, rc::Rc, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
-use tokio::{
-    sync::Notify,
-    time::{Instant, sleep},
-};
+use tokio::time::{Instant, sleep};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
@@ -33,8 +30,6 @@ pub(super) struct RunnerTerm {
     job: Rc<TickJob>,
     lease: Arc<Lease>,
     notebook: Notebook,
-    /// Wakes a runner of this process that waits, because somebody has changed the state.
-    changed: Arc<Notify>,
     stop: CancellationToken,
     began: Option<Instant>,
     /// The ends of runs that are not written down yet.
@@ -47,24 +42,10 @@ pub(super) struct RunnerTerm {
 type Runs = FuturesUnordered<LocalBoxFuture<'static, EndedRun>>;
 
 impl RunnerTerm {
-    pub(super) const fn new(
-        job: Rc<TickJob>,
-        lease: Arc<Lease>,
-        notebook: Notebook,
-        changed: Arc<Notify>,
-        stop: CancellationToken,
-    ) -> Self {
-        Self {
-            job,
-            lease,
-            notebook,
-            changed,
-            stop,
-            began: None,
-            ended: VecDeque::new(),
-            looks: StoreTrouble::NONE,
-            told_of_future: false,
-        }
+    pub(super) fn new(job: Rc<TickJob>, lease: Arc<Lease>, stop: CancellationToken) -> Self {
+        let notebook = job.control.notebook(Rc::clone(&job.floor));
+        let (ended, looks) = (VecDeque::new(), StoreTrouble::NONE);
+        Self { job, lease, notebook, stop, began: None, ended, looks, told_of_future: false }
     }
 
     /// Runs ticks until the end of the term, and waits for the runs that go on then.
@@ -94,7 +75,7 @@ impl RunnerTerm {
             match step {
                 Ok(Step::Overtaken) => {
                     tracing::warn!(
-                        schedule = %self.job.name, fence = self.lease.fence().map(Fence::get),
+                        schedule = %self.job.name(), fence = self.lease.fence().map(Fence::get),
                         "a runner with a larger fence has claimed a tick, so this one steps down"
                     );
                     return TermEnd::Unwell;
@@ -105,11 +86,11 @@ impl RunnerTerm {
                 },
                 Ok(Step::Wait(time)) => self.wait(self.pause(time), running).await,
                 Err(error @ StoreError::Unsupported { .. }) => {
-                    tracing::error!(schedule = %self.job.name, error = one_line(&error), "a schedule cannot run");
+                    tracing::error!(schedule = %self.job.name(), error = one_line(&error), "a schedule cannot run");
                     return TermEnd::Impossible;
                 }
                 Err(error) => {
-                    self.looks.tell(&self.job.name, "a schedule cannot be read", &error);
+                    self.looks.tell(self.job.name(), "a schedule cannot be read", &error);
                     self.wait(LOOK_EVERY, running).await;
                 }
             }
@@ -141,7 +122,7 @@ impl RunnerTerm {
         let is_ahead = self.notebook.state().is_some_and(|state| state.is_ahead(&self.job.plan, now));
         if is_ahead && !self.told_of_future {
             tracing::warn!(
-                schedule = %self.job.name,
+                schedule = %self.job.name(),
                 "the last tick is in the future, since the store's clock was ahead: nothing of the plan runs before it"
             );
         }
@@ -178,7 +159,7 @@ impl RunnerTerm {
             Err(_) => return self.wait(LOOK_EVERY, running).await,
         };
         if !lease.is_valid() {
-            tracing::warn!(schedule = %job.name, number = tick.number, "the lease was lost before a tick could run");
+            tracing::warn!(schedule = %job.name(), number = tick.number, "the lease was lost before a tick could run");
             return;
         }
         if !planted!("a tick is claimed after its work") {
@@ -197,7 +178,7 @@ impl RunnerTerm {
                     self.note(ended);
                     self.write_down().await;
                 }
-                () = self.changed.notified() => self.look().await,
+                () = self.job.control.changed.notified() => self.look().await,
                 () = sleep(pause) => {}
             }
         };
@@ -207,12 +188,12 @@ impl RunnerTerm {
 
     async fn look(&mut self) {
         if let Err(error) = self.notebook.open().await {
-            self.looks.tell(&self.job.name, "a schedule cannot be read", &error);
+            self.looks.tell(self.job.name(), "a schedule cannot be read", &error);
         }
     }
 
     fn note(&mut self, ended: EndedRun) {
-        let (name, EndedRun { number, took, outcome }) = (&self.job.name, &ended);
+        let (name, EndedRun { number, took, outcome }) = (self.job.name(), &ended);
         match outcome {
             Outcome::Done => tracing::debug!(schedule = %name, number, ?took, "a tick is done"),
             other => tracing::warn!(schedule = %name, number, ?took, outcome = ?other, "a tick is not done"),
@@ -228,7 +209,7 @@ impl RunnerTerm {
         while let Some(EndedRun { number, took, outcome }) = self.ended.front() {
             let end = |state: &mut ScheduleState, _| state.ended(*number, *took, outcome);
             if let Err(error) = self.notebook.change(Redone::Harmless, end).await {
-                let (name, error) = (&self.job.name, one_line(&error));
+                let (name, error) = (self.job.name(), one_line(&error));
                 tracing::warn!(schedule = %name, number, error, "the end of a tick is not in the history");
             }
             self.ended.pop_front();

@@ -1,9 +1,11 @@
-//! A tick, as the work gets it, and the history of runs.
+//! A tick, as the work gets it, and the history of runs, as callers see it and as the register keeps it.
 
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
+use super::time::{Millis, check_time, time_of};
 use crate::core::{Fence, cut};
 
 /// A tick that this process has claimed, and nobody else runs.
@@ -64,5 +66,56 @@ impl Outcome {
 
     pub(super) fn panicked(message: &str) -> Self {
         Self::Panicked(cut(message, MOST_TOLD))
+    }
+}
+
+/// A run, as the register keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Entry {
+    pub(super) number: u64,
+    pub(super) scheduled_for: Millis,
+    pub(super) fence: Option<u64>,
+    pub(super) asked: bool,
+    pub(super) started: Millis,
+    pub(super) ended: Option<(u64, Written)>,
+    /// The fields of a later version, which are left as they are.
+    #[serde(flatten)]
+    pub(super) later: Map<String, Value>,
+}
+
+/// An outcome as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Written {
+    Known(Outcome),
+    /// One that a later version has written.
+    Later(Value),
+}
+
+impl Entry {
+    pub(super) fn tick(&self) -> Tick {
+        Tick {
+            number: self.number,
+            scheduled_for: time_of(self.scheduled_for),
+            fence: self.fence.map(Fence::new),
+            asked: self.asked,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_time("runs.scheduled_for", self.scheduled_for)?;
+        check_time("runs.started", self.started)
+    }
+
+    pub(super) fn run(&self) -> Run {
+        let ended = self.ended.as_ref().map(|(took, outcome)| {
+            let outcome = match outcome {
+                Written::Known(outcome) => outcome.clone(),
+                Written::Later(_) => Outcome::Unknown,
+            };
+            (Duration::from_millis(*took), outcome)
+        });
+        Run { tick: self.tick(), started_at: time_of(self.started), ended }
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn millis(time: Duration) -> Millis {
 /// Returns a time in milliseconds, of which it has to be made.
 pub(super) fn whole_millis(field: &str, time: Duration) -> Result<Millis, InvalidValue> {
     ensure(time.subsec_nanos().is_multiple_of(1_000_000), field, exact(time), "whole milliseconds")?;
-    u64::try_from(time.as_millis()).map_err(|_| InvalidValue::new(field, exact(time), "less time"))
+    Ok(millis(time))
 }
 
 pub(super) fn check_time(field: &str, time: Millis) -> Result<(), String> {

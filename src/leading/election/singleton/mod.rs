@@ -1,24 +1,23 @@
-//! A singleton: an actor that runs in one process of a fleet, while that process leads.
+//! A singleton: an actor that runs in one process of a fleet, while that process leads: one life after the other.
 
 pub(super) mod context;
-mod life;
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
+    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::{Pin, pin},
     rc::Rc,
     sync::Arc,
+    task::Poll,
     time::Duration,
 };
 
-use actix::{Actor, Addr};
+use actix::{Actor, ActorContext, Addr};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use self::{
-    context::SingletonContext,
-    life::{LifeEnd, live},
-};
+use self::context::SingletonContext;
 use super::{Candidacy, Election, TermEnd, TermWork, elect};
 use crate::{
     core::{Doubling, InvalidValue},
@@ -76,7 +75,10 @@ use crate::{
 /// ```
 pub struct Singleton<A> {
     factory: RefCell<Box<dyn FnMut() -> A>>,
-    crashes: RefCell<Crashes>,
+    /// The number of crashes in a row, in all terms of its process.
+    crashes: Cell<u32>,
+    max_crashes: u32,
+    pauses: Doubling,
 }
 
 impl<A: Actor<Context = SingletonContext<A>>> Singleton<A> {
@@ -97,8 +99,17 @@ impl<A: Actor<Context = SingletonContext<A>>> Singleton<A> {
         factory: impl FnMut() -> A + 'static,
     ) -> Result<Addr<Election>, InvalidValue> {
         let candidacy = candidacy.into();
-        let crashes = Crashes::new(&candidacy).into();
-        elect(locks, candidacy, Self { factory: RefCell::new(Box::new(factory)), crashes })
+        let Candidacy { max_crashes, pauses, .. } = candidacy;
+        let factory = RefCell::new(Box::new(factory) as Box<_>);
+        elect(locks, candidacy, Self { factory, crashes: Cell::new(0), max_crashes, pauses })
+    }
+
+    /// Counts a crash after a life of this length. Returns the pause before the next life; `None` after too many.
+    fn count_crash(&self, lived: Duration) -> Option<Duration> {
+        let before = if lived > self.pauses.longest() { 0 } else { self.crashes.get() };
+        let goes_on = before + 1 < self.max_crashes;
+        self.crashes.set(if goes_on { before + 1 } else { 0 });
+        goes_on.then(|| self.pauses.after(before))
     }
 }
 
@@ -112,16 +123,16 @@ impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
                 Ok(actor) => live(&lease, actor, &stop).await,
                 Err(panic) => LifeEnd::Panicked(message_of(panic.as_ref())),
             };
-            match &end {
-                LifeEnd::Over => return TermEnd::Told,
-                LifeEnd::Panicked(panic) if stop.is_cancelled() => {
-                    tracing::error!(%resource, panic, "the actor of a singleton panicked while it stopped");
-                    return TermEnd::Told;
-                }
-                LifeEnd::Stopped if stop.is_cancelled() => return TermEnd::Told,
-                LifeEnd::Stopped | LifeEnd::Panicked(_) => {}
+            let is_told = stop.is_cancelled();
+            if let LifeEnd::Panicked(panic) = &end
+                && is_told
+            {
+                tracing::error!(%resource, panic, "the actor of a singleton panicked while it stopped");
             }
-            let Some(pause) = self.crashes.borrow_mut().count(began.elapsed()) else {
+            if is_told || matches!(end, LifeEnd::Over) {
+                return TermEnd::Told;
+            }
+            let Some(pause) = self.count_crash(began.elapsed()) else {
                 tracing::error!(%resource, ?end, "the actor of a singleton crashed too often; stepping down");
                 return TermEnd::Unwell;
             };
@@ -133,36 +144,54 @@ impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
     }
 }
 
-/// The crashes of an actor, in all terms of its process.
-struct Crashes {
-    in_a_row: u32,
-    most: u32,
-    /// The life of an actor that counts as a good one.
-    good_life: Duration,
-    pauses: Doubling,
+/// The end of one life of an actor.
+#[derive(Debug)]
+enum LifeEnd {
+    /// The lease is over. The actor was dropped, after `stopping` and `stopped`.
+    Over,
+    /// It stopped: by itself, or because it was told to.
+    Stopped,
+    Panicked(String),
 }
 
-impl Crashes {
-    const fn new(candidacy: &Candidacy) -> Self {
-        let (most, good_life) = (candidacy.max_crashes, candidacy.longest_pause());
-        Self { in_a_row: 0, most, good_life, pauses: candidacy.doubling() }
-    }
-
-    /// Counts a crash after a life of this length. Returns the pause before the next life; `None` after too many.
-    fn count(&mut self, lived: Duration) -> Option<Duration> {
-        if lived > self.good_life {
-            self.begin_again();
+/// Runs an actor. When `stop` is cancelled it is stopped as by `ctx.stop()`; it may go on (`Running::Continue`) and
+/// stop by itself, as long as the lease is valid.
+async fn live<A: Actor<Context = SingletonContext<A>>>(
+    lease: &Arc<Lease>,
+    actor: A,
+    stop: &CancellationToken,
+) -> LifeEnd {
+    let mut life = Box::new(SingletonContext::life(Arc::clone(lease), actor));
+    // Without an address an actor stops when it has nothing to do.
+    let _address = life.address();
+    let (mut stop, mut asked) = (pin!(stop.cancelled()), false);
+    let mut began = false;
+    let mut lost = pin!(lease.lost());
+    let end = poll_fn(|cx| {
+        let over = lost.as_mut().poll(cx).is_ready() || !lease.is_valid();
+        if over {
+            return Poll::Ready(LifeEnd::Over);
         }
-        self.in_a_row += 1;
-        if self.in_a_row < self.most {
-            return Some(self.pauses.next());
+        if !asked && stop.as_mut().poll(cx).is_ready() {
+            asked = true;
+            life.ctx().stop();
         }
-        self.begin_again();
-        None
+        began = true;
+        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut *life).poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(())) => Poll::Ready(LifeEnd::Stopped),
+            Err(panic) => Poll::Ready(LifeEnd::Panicked(message_of(panic.as_ref()))),
+        }
+    })
+    .await;
+    if !began || matches!(end, LifeEnd::Panicked(_)) {
+        // A drop would begin it, or go on with an actor that is broken.
+        life.ctx().terminate();
     }
-
-    const fn begin_again(&mut self) {
-        self.in_a_row = 0;
-        self.pauses.reset();
+    // A drop may call `stopping` and `stopped`, which may panic.
+    match (catch_unwind(AssertUnwindSafe(|| drop(life))), end) {
+        (Err(panic), LifeEnd::Over | LifeEnd::Stopped) => LifeEnd::Panicked(message_of(panic.as_ref())),
+        // The first panic says more than one that follows from it.
+        (_, end) => end,
     }
 }
