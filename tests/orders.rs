@@ -2,5 +2,4 @@
 
 mod model;
 mod quorum;
-mod sim;
 mod simulation;

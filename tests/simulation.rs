@@ -50,7 +50,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::sim::{
+use leasehold_sim::{
     Kind, PLANNED, QUIET,
     checker::{Checker, Findings},
     history::{self, Event},
@@ -145,7 +145,7 @@ fn report(seed: u64, events: &[Event], findings: &Findings) {
     println!("first {} by event {}: {}", first.property, first.event, first.details);
     let resource = events[first.event].resource;
     let before = events[..=first.event].iter().filter(|event| match first.about {
-        Some((token, request)) => event.what.is_about(token, request),
+        Some((token, request)) => event.is_about(token, request),
         None => event.resource == resource,
     });
     let before: Vec<_> = before.collect();

@@ -22,20 +22,26 @@ pub(crate) const RESTART: Duration = Duration::from_millis(300);
 const RELEASED_WITHIN: Duration = Duration::from_secs(8);
 
 /// A property that was broken by the event of this number.
-pub(crate) struct Violation {
-    pub(crate) property: &'static str,
-    pub(crate) event: usize,
-    pub(crate) details: String,
+pub struct Violation {
+    /// The name of the property, as `P1`.
+    pub property: &'static str,
+    /// The number of the event.
+    pub event: usize,
+    /// The details, for a person.
+    pub details: String,
     /// The token and the request that it is about, if a later event than their own shows it.
-    pub(crate) about: Option<(Token, u64)>,
+    pub about: Option<(Token, u64)>,
 }
 
-/// What was found.
+/// What was found in a history.
 #[derive(Default)]
-pub(crate) struct Findings {
-    pub(crate) violations: Vec<Violation>,
-    pub(crate) grants: u64,
-    pub(crate) checks: u64,
+pub struct Findings {
+    /// The properties that were broken, in the order of the events.
+    pub violations: Vec<Violation>,
+    /// The number of grants.
+    pub grants: u64,
+    /// The number of checks that were made.
+    pub checks: u64,
 }
 
 #[derive(Default)]
@@ -72,7 +78,7 @@ impl Resource {
 }
 
 /// Replays a history.
-pub(crate) struct Checker {
+pub struct Checker {
     calm_from: Duration,
     nodes: usize,
     resources: BTreeMap<usize, Resource>,
@@ -99,7 +105,7 @@ struct Asked {
 
 impl Checker {
     /// Judges the events of a world that had no faults from `calm_from` on.
-    pub(crate) fn check(events: &[Event], calm_from: Duration) -> Findings {
+    pub fn check(events: &[Event], calm_from: Duration) -> Findings {
         let mut checker = Self {
             calm_from,
             nodes: 0,

@@ -16,11 +16,11 @@ use tokio::time::Instant;
 use super::queue::Seen;
 
 /// Something that happened.
-pub(crate) struct Event {
+pub struct Event {
     /// Since the world began.
     pub(crate) at: Duration,
     /// The number of the resource.
-    pub(crate) resource: usize,
+    pub resource: usize,
     pub(crate) what: What,
 }
 
@@ -130,8 +130,8 @@ impl History {
     }
 }
 
-/// One number for a whole history: two that differ have different ones.
-pub(crate) fn hash(events: &[Event]) -> u64 {
+/// Returns one number for a whole history: two that differ have different ones.
+pub fn hash(events: &[Event]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for event in events {
         format!("{event:?}").hash(&mut hasher);
@@ -139,32 +139,32 @@ pub(crate) fn hash(events: &[Event]) -> u64 {
     hasher.finish()
 }
 
-impl What {
-    /// Whether it is about this token or this request.
-    pub(crate) fn is_about(&self, token: Token, of: u64) -> bool {
-        match self {
-            Self::Asked { request, .. } | Self::Failed { request, .. } | Self::Cancelled { request } => {
+impl Event {
+    /// Returns true if it is about this token or this request.
+    pub fn is_about(&self, token: Token, of: u64) -> bool {
+        match &self.what {
+            What::Asked { request, .. } | What::Failed { request, .. } | What::Cancelled { request } => {
                 *request == of
             }
-            Self::Granted { grant, .. } => grant.token == token,
-            Self::Acquired { asked, .. } | Self::Promised { asked, .. } | Self::Waits { asked } => {
+            What::Granted { grant, .. } => grant.token == token,
+            What::Acquired { asked, .. } | What::Promised { asked, .. } | What::Waits { asked } => {
                 asked.token == token
             }
-            Self::HandedOff { from, to, .. } => *from == token || to.token == token,
-            Self::LetGo { token: its }
-            | Self::Answered { token: its, .. }
-            | Self::LossTold { token: its, .. }
-            | Self::Looked { token: its, .. }
-            | Self::Worked { token: its, .. }
-            | Self::RenewalSent { token: its }
-            | Self::ReleaseSent { token: its }
-            | Self::Renewed { token: its, .. }
-            | Self::Released { token: its, .. }
-            | Self::OnNode { token: its, .. }
-            | Self::OffNode { token: its, .. }
-            | Self::Extended { token: its, .. } => *its == token,
-            Self::Nodes { .. } | Self::Forgot { .. } => true,
-            Self::Wrong { .. } => false,
+            What::HandedOff { from, to, .. } => *from == token || to.token == token,
+            What::LetGo { token: its }
+            | What::Answered { token: its, .. }
+            | What::LossTold { token: its, .. }
+            | What::Looked { token: its, .. }
+            | What::Worked { token: its, .. }
+            | What::RenewalSent { token: its }
+            | What::ReleaseSent { token: its }
+            | What::Renewed { token: its, .. }
+            | What::Released { token: its, .. }
+            | What::OnNode { token: its, .. }
+            | What::OffNode { token: its, .. }
+            | What::Extended { token: its, .. } => *its == token,
+            What::Nodes { .. } | What::Forgot { .. } => true,
+            What::Wrong { .. } => false,
         }
     }
 }

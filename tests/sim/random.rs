@@ -12,7 +12,7 @@ use leasehold::{
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 /// What the planned panics say; the panic hook keeps quiet about them.
-pub(crate) const PLANNED: &str = "the random numbers were told to panic";
+pub const PLANNED: &str = "the random numbers were told to panic";
 
 /// Seeded random numbers: a draw for a renewal may kill the renewer, one for an attempt the manager.
 #[derive(Debug)]

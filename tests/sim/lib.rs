@@ -1,10 +1,10 @@
 //! A world that comes from a seed: managers, clients and a store in one thread, in virtual time.
 
 mod agreed;
-pub(crate) mod checker;
-pub(crate) mod client;
+pub mod checker;
+mod client;
 mod fleet;
-pub(crate) mod history;
+pub mod history;
 mod model;
 mod network;
 mod node;
@@ -35,7 +35,7 @@ use leasehold::{
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
-pub(crate) use self::random::PLANNED;
+pub use self::random::PLANNED;
 use self::{
     client::{Client, RESOURCES, World},
     history::{Event, History},
@@ -48,7 +48,7 @@ const LAST_TURN: Duration = Duration::from_secs(38);
 /// No faults after that.
 const LAST_FAULT: Duration = Duration::from_secs(44);
 /// From here on everybody gets what it asks for.
-pub(crate) const QUIET: Duration = Duration::from_secs(50);
+pub const QUIET: Duration = Duration::from_secs(50);
 const END: Duration = Duration::from_secs(60);
 /// Shorter than many waits, and than some delays on the way.
 const TICKET_TTL: Duration = Duration::from_millis(2_500);
@@ -58,7 +58,7 @@ const AFTER_ALL: Duration = Duration::from_secs(30);
 
 /// Where the locks of a world live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// In one store.
     OneStore,
     /// On a majority of nodes; every manager has a quorum of its own.
@@ -66,7 +66,7 @@ pub(crate) enum Kind {
 }
 
 /// Runs the world of this seed, and answers what happened in it.
-pub(crate) fn history_of(kind: Kind, seed: u64) -> Vec<Event> {
+pub fn history_of(kind: Kind, seed: u64) -> Vec<Event> {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
