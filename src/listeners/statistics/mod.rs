@@ -1,6 +1,5 @@
 //! The counters of a lock manager, and the sums that they obey.
 
-mod buckets;
 mod classes;
 mod distribution;
 mod ear;

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 
 use super::{
     Statistics,
-    buckets::Buckets,
     classes::{Class, Classes},
+    distribution::Buckets,
     ear::Ear,
     event::{CountedEvent, RequestEnd},
     tally::{RunningSummary, Summary},

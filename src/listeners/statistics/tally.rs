@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use super::{
-    buckets::Buckets,
-    distribution::{self, Distribution},
+    distribution::{self, Buckets, Distribution},
     event::{CountedEvent, RequestEnd},
     micros,
 };
@@ -134,10 +133,7 @@ impl RunningSummary {
 }
 
 fn smaller(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
+    one.into_iter().chain(other).min()
 }
 
 /// Writes a duration in seconds; `null` if it is not known.
