@@ -6,7 +6,7 @@ use actix::{MessageResult, ResponseFuture};
 use tokio::time::Instant;
 
 use crate::{
-    core::InvalidValue,
+    core::{InvalidValue, ensure},
     manager::{LockManager, dispatch::ask::ask},
     request::{AskLoad, Load, Sample, Sampled, SetTuning, Settings, Tuning},
 };
@@ -20,10 +20,8 @@ impl LockManager {
         settings.wait.timeout = wait.unwrap_or(settings.wait.timeout);
         settings.check()?;
         let (bound, most) = (max_waiters.unwrap_or(before.max_waiters), settings.limits.max_waiters);
-        if !(1..=most).contains(&bound) {
-            let allowed = format!("1 to limits.max_waiters ({most}) of the manager");
-            return Err(InvalidValue::new("max_waiters", bound, allowed));
-        }
+        let allowed = format!("1 to limits.max_waiters ({most}) of the manager");
+        ensure((1..=most).contains(&bound), "max_waiters", bound, allowed)?;
         if backoff.is_some() {
             self.own_pauses = None;
         }
