@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    core::{self, Acquisition, Event, Executed, LeaseStatus, LossReason, Moment, one_line},
+    core::{self, Acquisition, Event, LeaseStatus, LossReason, Moment, one_line},
     lease::{LeaseShared, RecordKey, Release, ReleaseError, Released},
     listeners::statistics::CountedEvent,
     manager::{Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Role, is_alone},
@@ -73,9 +73,10 @@ impl LockManager {
         self.release_unheld(hold, Acquisition::held(None), Cause::Token { reply }, (opening, end));
     }
 
-    /// Releases a token that nobody wants, until that is certain or until `end`.
-    pub(crate) fn reclaim(&mut self, hold: Hold, executed: Executed, end: Moment) {
-        let decisions = Acquisition::held((executed == Executed::Perhaps).then_some(end));
+    /// Releases a token that nobody wants, until that is certain or until `end`. An attempt with it may still be executed if its
+    /// outcome is `unknown`.
+    pub(crate) fn reclaim(&mut self, hold: Hold, unknown: bool, end: Moment) {
+        let decisions = Acquisition::held(unknown.then_some(end));
         self.release_unheld(hold, decisions, Cause::Reclaim(None), (self.clock.now(), end));
     }
 

@@ -13,7 +13,7 @@ use self::one_by_one::{names, one_by_one};
 pub(crate) use self::set::{Set, Sets, TriedAll};
 
 use crate::{
-    core::{Acquisition, Executed, Moment, ResourceName, Validity},
+    core::{Acquisition, Moment, ResourceName, Validity},
     lease::{Lease, LeaseSet, LeaseShared},
     listeners::statistics::{Class, CountedEvent, RequestEnd, Stopwatch},
     manager::{
@@ -171,13 +171,13 @@ impl LockManager {
         outcome: &Result<AcquiredAll, StoreError>,
         sent: Moment,
     ) {
-        let executed = match outcome {
-            Ok(AcquiredAll::Granted(_)) => Executed::Certainly,
-            Err(error) if error.certainty() == Certainty::Unknown => Executed::Perhaps,
+        let unknown = match outcome {
+            Ok(AcquiredAll::Granted(_)) => false,
+            Err(error) if error.certainty() == Certainty::Unknown => true,
             Ok(_) | Err(_) => return,
         };
         for tried in tried {
-            self.reclaim(tried.hold.clone(), executed, sent + tried.ttl);
+            self.reclaim(tried.hold.clone(), unknown, sent + tried.ttl);
         }
     }
 
@@ -200,7 +200,7 @@ impl LockManager {
                 let end = RequestEnd::Failed("too_late");
                 request.span.ended(end.as_str(), 1, waited);
                 too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
-                self.reclaim(hold, Executed::Certainly, sent + ttl);
+                self.reclaim(hold, false, sent + ttl);
                 self.count(1, class, end);
             }
         }
