@@ -1,12 +1,6 @@
 //! The calls to the store for batches of operations, and the way back of their answers.
 
-use std::{
-    collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
-    rc::Rc,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, rc::Rc, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
@@ -19,7 +13,7 @@ use crate::{
         Attempt, Happening, Happenings, Outage,
         dispatch::ask::{ask, ask_each},
     },
-    runtime::{responder::Responder, supervisor::message_of},
+    runtime::{responder::Responder, supervisor::caught},
     store::{Hold, Renewed, Store, StoreError},
 };
 
@@ -49,11 +43,11 @@ pub(crate) struct RenewalCall {
 
 /// The far end of every batch: the store, the log of its outages, the counters, and the way back.
 #[derive(Clone)]
-pub(super) struct FarEnd {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) outage: Rc<Outage>,
-    pub(super) stats: Arc<Recorder>,
-    pub(super) answers: Happenings,
+pub(crate) struct FarEnd {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) outage: Rc<Outage>,
+    pub(crate) stats: Arc<Recorder>,
+    pub(crate) answers: Happenings,
 }
 
 impl FarEnd {
@@ -115,13 +109,10 @@ impl FarEnd {
         for (renewal, answer) in batch.into_iter().zip(self.seen("renew", stopwatch, answers)) {
             let (lease, sent) = (Arc::clone(&renewal.lease), renewal.sent);
             // The clock of the application may panic, which must not cost the neighbours their answers.
-            match catch_unwind(AssertUnwindSafe(|| renewal.answered(answer))) {
+            match caught(|| renewal.answered(answer)) {
                 Ok(happening) => happening.into_iter().for_each(|happening| self.answers.push(happening)),
                 Err(panic) => {
-                    tracing::error!(
-                        panic = message_of(panic.as_ref()),
-                        "an answer of the store could not be acted on"
-                    );
+                    tracing::error!(panic, "an answer of the store could not be acted on");
                     lease.has_no_answer(sent);
                     self.answers.push(Happening::RenewalMissed(lease.record));
                 }
