@@ -15,8 +15,8 @@ use crate::{
     lease::{ManagerLink, Renewers},
     listeners::statistics::{CountedEvent, Recorder},
     manager::{
-        AllSeats, Cohorts, DefaultWaits, Demands, Dispatch, Draining, FarEnd, Happenings, LeaseMonitor,
-        LockManager, Outage, Readiness, Records, Sets, Sources, Trace,
+        AllSeats, Calls, Cohorts, DefaultWaits, Demands, Dispatch, Draining, FarEnd, Happenings,
+        LeaseMonitor, LockManager, Outage, Readiness, Records, Sets, Sources, Trace,
     },
     request::{Settings, StartError},
     runtime::{
@@ -164,13 +164,9 @@ impl LockManagerBuilder {
             renew: Addr::clone(&address).recipient(),
         });
         let outage = Rc::new(Outage::default());
-        let far_end = FarEnd {
-            store: Arc::clone(&store),
-            outage: Rc::clone(&outage),
-            stats: Arc::clone(&stats),
-            answers: happenings.clone(),
-        };
-        let sources = Sources::new(Dispatch::new(far_end), happenings.clone());
+        let calls = Calls { store: store.clone(), outage: outage.clone(), stats: stats.clone() };
+        let dispatch = Dispatch::new(FarEnd { calls, answers: happenings.clone() });
+        let sources = Sources::new(dispatch, happenings.clone());
         let monitor = LeaseMonitor {
             records: records.clone(),
             happenings: happenings.clone(),

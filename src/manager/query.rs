@@ -74,7 +74,7 @@ impl LockManager {
     }
 
     pub(super) fn calls(&self) -> Calls {
-        Calls { store: self.store.clone(), outage: self.outage.clone() }
+        Calls { store: self.store.clone(), outage: self.outage.clone(), stats: self.stats.clone() }
     }
 
     /// Answers a question to the store when there is a seat for it. If its caller `may_leave`, it is not asked without one.

@@ -36,7 +36,11 @@ impl LockManager {
         };
         match ours.filter(|lease| lease.hold().resource == resource).or(lease) {
             Some(lease) => self.release_lease(lease, reply),
-            None => self.release_token(Hold { resource, token, owner: None }, reply),
+            None => {
+                let (hold, opening) = (Hold { resource, token, owner: None }, self.clock.now());
+                let end = opening + self.settings.limits.max_ttl;
+                self.release_unheld(hold, Acquisition::held(None), Cause::Token { reply }, (opening, end));
+            }
         }
     }
 
@@ -65,12 +69,6 @@ impl LockManager {
         if let Some(cohort) = cohort {
             self.mend_cohort(cohort, now);
         }
-    }
-
-    fn release_token(&mut self, hold: Hold, reply: ReleaseReply) {
-        let opening = self.clock.now();
-        let end = opening + self.settings.limits.max_ttl;
-        self.release_unheld(hold, Acquisition::held(None), Cause::Token { reply }, (opening, end));
     }
 
     /// Releases a token that nobody wants, until that is certain or until `end`. An attempt with it may still be executed if its

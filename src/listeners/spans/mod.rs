@@ -25,22 +25,16 @@ pub(crate) struct Subject<'a> {
 /// True if this build makes spans.
 const IS_ENABLED: bool = cfg!(feature = "spans");
 
-/// The span that a request was made in.
-#[derive(Clone, Default)]
-pub(crate) struct CallerSpan(Own);
-
-impl CallerSpan {
-    pub(crate) fn current() -> Self {
-        Self(Own(if IS_ENABLED { Span::current() } else { Span::none() }))
-    }
-}
-
-/// A span that has, or is, a child. Its subscriber may be another one than that of the manager's thread, and the ids of one
-/// mean nothing, or something else, to the other.
+/// A span that has, or is, a child: the one that a request was made in, and that of the request. Its subscriber may be another
+/// one than that of the manager's thread, and the ids of one mean nothing, or something else, to the other.
 #[derive(Clone)]
-struct Own(Span);
+pub(crate) struct FamilySpan(Span);
 
-impl Own {
+impl FamilySpan {
+    pub(crate) fn current() -> Self {
+        Self(if IS_ENABLED { Span::current() } else { Span::none() })
+    }
+
     /// Makes a span with the subscriber of this one.
     fn beside(&self, make: impl Fn() -> Span) -> Span {
         if !IS_ENABLED {
@@ -50,13 +44,13 @@ impl Own {
     }
 }
 
-impl Default for Own {
+impl Default for FamilySpan {
     fn default() -> Self {
         Self(Span::none())
     }
 }
 
-impl Drop for Own {
+impl Drop for FamilySpan {
     fn drop(&mut self) {
         let span = std::mem::replace(&mut self.0, Span::none());
         // With a span that closes its parents may close. Subscribers look for them in that of the thread.
@@ -69,20 +63,20 @@ impl Drop for Own {
 /// The span of a request, until its answer.
 #[derive(Default)]
 pub(crate) struct AcquireSpan {
-    span: Own,
+    span: FamilySpan,
     /// The trace of the holder that it was linked to last.
     linked: Option<String>,
 }
 
 impl AcquireSpan {
-    pub(crate) fn new(caller: &CallerSpan, Subject { resource, token, mode }: Subject<'_>) -> Self {
-        let span = caller.0.beside(|| {
+    pub(crate) fn new(caller: &FamilySpan, Subject { resource, token, mode }: Subject<'_>) -> Self {
+        let span = caller.beside(|| {
             info_span!(
-                target: "leasehold", parent: &caller.0.0, "acquire", %resource, %token, %mode,
+                target: "leasehold", parent: &caller.0, "acquire", %resource, %token, %mode,
                 fence = Empty, attempts = Empty, wait_seconds = Empty, outcome = Empty
             )
         });
-        Self { span: Own(span), linked: None }
+        Self { span: FamilySpan(span), linked: None }
     }
 
     /// Returns true if it is worth the search for whoever it waits behind.

@@ -6,25 +6,52 @@ use futures_util::FutureExt;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
+    listeners::statistics::{Recorder, Stopwatch},
     manager::Outage,
     runtime::supervisor::message_of,
     store::{AcquiredAll, Acquisition, Replies, Reply, Store, StoreError},
 };
 
-/// The way to the store for calls that travel in no batch. The log of outages sees their answers.
+/// The way to the store. The log of outages sees all answers.
 #[derive(Clone)]
 pub(crate) struct Calls {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) outage: Rc<Outage>,
+    pub(crate) stats: Arc<Recorder>,
 }
 
 impl Calls {
+    /// Makes a call that travels in no batch.
     pub(crate) async fn ask<'a, T>(
         &'a self,
         verb: &str,
         question: impl FnOnce(&'a dyn Store) -> Reply<'a, T>,
     ) -> Result<T, StoreError> {
         self.outage.seen(verb, ask(verb, || question(&*self.store)).await)
+    }
+
+    /// Makes a call whose time is measured.
+    pub(crate) async fn timed<T>(
+        &self,
+        verb: &'static str,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let stopwatch = Stopwatch::start();
+        let answer = call.await;
+        stopwatch.store_answered(&self.stats, verb, answer.is_ok());
+        self.outage.seen(verb, answer)
+    }
+
+    /// Makes a call for several operations, whose time is measured.
+    pub(crate) async fn timed_each<T>(
+        &self,
+        verb: &'static str,
+        call: impl Future<Output = Vec<Result<T, StoreError>>>,
+    ) -> Vec<Result<T, StoreError>> {
+        let stopwatch = Stopwatch::start();
+        let answers = call.await;
+        stopwatch.store_answered(&self.stats, verb, answers.iter().all(Result::is_ok));
+        answers.into_iter().map(|answer| self.outage.seen(verb, answer)).collect()
     }
 }
 
