@@ -180,11 +180,7 @@ impl LockManager {
             None => None,
         };
         if let Some(unconfirmed) = unconfirmed.filter(|_| !certain) {
-            self.records.with(record, |it| {
-                if let Role::Releasing { cause, .. } = &mut it.role {
-                    *cause = Cause::Reclaim(Some(unconfirmed));
-                }
-            });
+            self.records.with(record, |it| it.role = self.releasing(Cause::Reclaim(Some(unconfirmed))));
         }
         self.on_at(record, Event::Released { certain }, now);
     }

@@ -119,6 +119,13 @@ impl Recorder {
         self.0.lock().stats.releases_unconfirmed
     }
 
+    /// Tells that the store has answered a call, which began at this moment.
+    pub(crate) fn store_answered(&self, verb: &'static str, well: bool, began: Instant) {
+        if let Some(ear) = &mut self.0.lock().ear {
+            ear.store_answered(verb, well, began.elapsed());
+        }
+    }
+
     /// Moves the windows on. Must be called about once a second: events are counted without a look at the clock.
     pub(crate) fn tick(&self, now: Moment) {
         let mut counts = self.0.lock();
@@ -184,21 +191,6 @@ impl Drop for Unconfirmed {
     fn drop(&mut self) {
         if let Some(recorder) = &self.recorder {
             recorder.note(self.class, CountedEvent::Released);
-        }
-    }
-}
-
-/// A measurement of the time that the store takes for a call.
-pub(crate) struct Stopwatch(Instant);
-
-impl Stopwatch {
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    pub(crate) fn store_answered(self, recorder: &Recorder, verb: &'static str, well: bool) {
-        if let Some(ear) = &mut recorder.0.lock().ear {
-            ear.store_answered(verb, well, self.0.elapsed());
         }
     }
 }

@@ -7,7 +7,6 @@ use serde::{Serialize, Serializer};
 use super::{
     distribution::{self, Buckets, Distribution},
     event::{CountedEvent, RequestEnd},
-    micros,
 };
 
 /// The counters of a window of time, or of a class of requests.
@@ -130,6 +129,10 @@ impl RunningSummary {
         let (waited, held_for) = (self.waited.distribution(), self.held_for.distribution());
         Summary { waited, held_for, ..self.counts.clone() }
     }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn smaller(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {

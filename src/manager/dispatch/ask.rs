@@ -1,12 +1,12 @@
 //! Calls to a store that survive its panics and its malformed answers, and the seats of those that travel in no batch.
 
-use std::{panic::AssertUnwindSafe, rc::Rc, sync::Arc};
+use std::{panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Instant};
 
 use futures_util::FutureExt;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
-    listeners::statistics::{Recorder, Stopwatch},
+    listeners::statistics::Recorder,
     manager::Outage,
     runtime::supervisor::message_of,
     store::{AcquiredAll, Acquisition, Replies, Reply, Store, StoreError},
@@ -36,9 +36,9 @@ impl Calls {
         verb: &'static str,
         call: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let stopwatch = Stopwatch::start();
+        let began = Instant::now();
         let answer = call.await;
-        stopwatch.store_answered(&self.stats, verb, answer.is_ok());
+        self.stats.store_answered(verb, answer.is_ok(), began);
         self.outage.seen(verb, answer)
     }
 
@@ -48,9 +48,9 @@ impl Calls {
         verb: &'static str,
         call: impl Future<Output = Vec<Result<T, StoreError>>>,
     ) -> Vec<Result<T, StoreError>> {
-        let stopwatch = Stopwatch::start();
+        let began = Instant::now();
         let answers = call.await;
-        stopwatch.store_answered(&self.stats, verb, answers.iter().all(Result::is_ok));
+        self.stats.store_answered(verb, answers.iter().all(Result::is_ok), began);
         answers.into_iter().map(|answer| self.outage.seen(verb, answer)).collect()
     }
 }
