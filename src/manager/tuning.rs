@@ -84,20 +84,17 @@ mod tests {
         let locks = LockManager::builder(Arc::new(MemoryStore::default())).settings(settings);
         let locks = locks.start_here().unwrap();
         let before = tuning(&locks).await;
-        let set =
-            SetTuning { wait: Some(Duration::from_millis(10)), max_waiters: Some(1), ..Default::default() };
+        let none = SetTuning::default();
+        let set = SetTuning { wait: Some(Duration::from_millis(10)), max_waiters: Some(1), ..none };
         assert_eq!(locks.send(set).await.unwrap().unwrap(), before);
         let now = tuning(&locks).await;
         assert_eq!((now.wait, now.max_waiters, now.backoff), (Duration::from_millis(10), 1, before.backoff));
         let wrong = Backoff { multiplier: f64::NAN, ..Backoff::DEFAULT };
         for (set, field) in [
-            (SetTuning { wait: Some(Duration::MAX), ..Default::default() }, "wait.timeout"),
-            (SetTuning { max_waiters: Some(0), ..Default::default() }, "max_waiters"),
-            (
-                SetTuning { max_waiters: Some(101), wait: Some(Duration::ZERO), ..Default::default() },
-                "max_waiters",
-            ),
-            (SetTuning { backoff: Some(wrong), ..Default::default() }, "backoff.multiplier"),
+            (SetTuning { wait: Some(Duration::MAX), ..none }, "wait.timeout"),
+            (SetTuning { max_waiters: Some(0), ..none }, "max_waiters"),
+            (SetTuning { max_waiters: Some(101), wait: Some(Duration::ZERO), ..none }, "max_waiters"),
+            (SetTuning { backoff: Some(wrong), ..none }, "backoff.multiplier"),
         ] {
             assert_eq!(locks.send(set).await.unwrap().unwrap_err().field, field);
             assert_eq!(tuning(&locks).await, now);
