@@ -3,7 +3,8 @@
 use std::{
     env,
     ffi::OsString,
-    fs, io,
+    fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -125,16 +126,11 @@ fn text_if_there(path: &Path) -> Result<Option<String>, ConfigError> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Ok(None),
         Ok(_) => text(path).map(Some),
-        // The folder may be one that this process may not search, or no folder.
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(source) => Err(ConfigError::Io { path: path.to_owned(), source }),
+        Err(source) => match source.kind() {
+            // The folder may be one that this process may not search, or no folder.
+            ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory => Ok(None),
+            _ => Err(ConfigError::Io { path: path.to_owned(), source }),
+        },
     }
 }
 

@@ -6,26 +6,25 @@
 //! [`Config::load`] reads all sources.
 
 mod error;
-mod follow;
 mod load;
 mod memory;
-mod quorum;
-mod read_from;
-mod section;
+mod sections;
 mod sources;
 mod started;
 mod store;
-mod tuner;
 mod url;
 mod variables;
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use actix::Addr;
 use serde::Deserialize;
 
-use self::read_from::ReadFrom;
-pub use self::{error::ConfigError, section::StoreConfig, tuner::TunerSettings, url::StoreUrl};
+pub use self::{
+    error::ConfigError,
+    sections::{StoreConfig, TunerSettings},
+    url::StoreUrl,
+};
 use crate::{
     core::Backoff,
     manager::LockManager,
@@ -133,5 +132,65 @@ impl Config {
         }
         started::note(&self.store, &manager);
         Ok(manager)
+    }
+    /// Moves the settings that were not set out of the way of those that were, so that only settings that were set can
+    /// contradict each other. `is_said` is given names such as `lease.ttl`.
+    ///
+    /// The bounds in `limits` stay where they are until they are set: they are there to refuse.
+    fn follow(&mut self, is_said: impl Fn(&str) -> bool) {
+        const MINUTE: Duration = Duration::from_secs(60);
+        const HOUR: Duration = Duration::from_secs(3600);
+        // A bound rises to at least a value, up to `most`.
+        let raise = |setting: &str, bound: &mut Duration, value: Duration, most: Duration| {
+            if !is_said(setting) {
+                *bound = (*bound).max(value.min(most));
+            }
+        };
+        // A value falls to at most a bound. A bound of zero is refused, and nothing is to follow it.
+        let lower = |setting: &str, value: &mut Duration, bound: Duration| {
+            if !is_said(setting) && !bound.is_zero() {
+                *value = (*value).min(bound);
+            }
+        };
+        let Self { lease, wait, backoff, limits, supervision, tuner, store: _, read_from: _ } = self;
+        lower("lease.ttl", &mut lease.ttl, limits.max_ttl);
+        raise("wait.ticket_ttl", &mut wait.ticket_ttl, wait.grant_window, HOUR);
+        raise("backoff.max", &mut backoff.max, backoff.initial, HOUR);
+        lower("backoff.initial", &mut backoff.initial, backoff.max);
+        let (pause, longest) = (&mut supervision.restart_pause, &mut supervision.max_restart_pause);
+        raise("supervision.max_restart_pause", longest, *pause, MINUTE);
+        lower("supervision.restart_pause", pause, *longest);
+        raise("tuner.burst_wait", &mut tuner.burst_wait, tuner.standing_wait, HOUR);
+        lower("tuner.standing_wait", &mut tuner.standing_wait, tuner.burst_wait);
+    }
+}
+
+/// The names of sources, in their order: files, and variables without their values.
+#[derive(Clone, Debug, Default)]
+struct ReadFrom(Vec<String>);
+
+/// Settings are the same wherever they come from.
+impl PartialEq for ReadFrom {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl ReadFrom {
+    /// Adds a source. What has no name is none.
+    fn add(&mut self, source: impl fmt::Display) {
+        let source = source.to_string();
+        if !source.is_empty() {
+            self.0.push(source);
+        }
+    }
+}
+
+impl fmt::Display for ReadFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0[..] {
+            [] => f.write_str("the defaults"),
+            sources => f.write_str(&sources.join(", ")),
+        }
     }
 }

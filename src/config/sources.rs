@@ -5,9 +5,7 @@ use std::{collections::BTreeMap, ffi::OsString, fmt::Display, path::Path};
 use toml::{Table, Value};
 
 use crate::config::{
-    Config, ConfigError,
-    follow::follow,
-    read_from::ReadFrom,
+    Config, ConfigError, ReadFrom,
     variables::{self, Meaning, another_file, meaning},
 };
 
@@ -147,7 +145,7 @@ impl ConfigSources {
 
     /// Returns the configuration of all sources, later ones over earlier ones.
     pub(super) fn config(mut self) -> Config {
-        follow(&mut self.config, |setting| self.said.contains_key(setting));
+        self.config.follow(|setting| self.said.contains_key(setting));
         Config { read_from: self.read_from, ..self.config }
     }
 

@@ -22,7 +22,7 @@ mod waiting;
 
 use std::time::Duration;
 
-pub(crate) use self::events::{Answer, End, Event, Executed, ReleaseStep, Situation, Steps, Terms, Told};
+pub(crate) use self::events::{Answer, End, Event, ReleaseStep, Situation, Steps, Terms, Told};
 use crate::core::{Doubling, Moment};
 
 #[derive(Clone, Debug)]

@@ -179,32 +179,19 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_name_both_values() {
-        let error = Backoff::new(Duration::from_secs(2), Duration::from_secs(1)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "invalid backoff.initial: 2s (allowed: more than zero, and at most backoff.max (1s))"
-        );
-    }
-
-    #[test]
     fn presets_are_valid_and_the_default_is_one_of_them() {
         for (preset, initial, max, attempts) in [
-            (Backoff::DEFAULT, 100, 1_000, None),
+            (Backoff::default(), 100, 1_000, None),
             (Backoff::FLASH_SALE, 80, 500, Some(3)),
             (Backoff::SCHEDULED_JOB, 150, 3_000, Some(5)),
         ] {
-            let millis = Duration::from_millis;
-            assert_eq!(
-                (preset.initial, preset.max, preset.max_attempts()),
-                (millis(initial), millis(max), attempts)
-            );
+            let millis = [preset.initial, preset.max].map(|pause| pause.as_millis());
+            assert_eq!((preset.check(), millis, preset.max_attempts()), (Ok(()), [initial, max], attempts));
         }
-        assert_eq!(Backoff::default(), Backoff::preset(100, 1_000, None));
     }
 
     #[test]
-    fn a_value_out_of_its_bounds_is_refused_by_name() {
+    fn a_value_out_of_its_bounds_is_refused_by_name_and_a_contradiction_by_both() {
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
         let backoff = || Backoff::new(second, second).unwrap();
         for (refused, field) in [
@@ -216,6 +203,9 @@ mod tests {
         ] {
             assert_eq!(refused.unwrap_err().field, field);
         }
+        let contradiction = Backoff::new(2 * second, second).unwrap_err().to_string();
+        let both = "invalid backoff.initial: 2s (allowed: more than zero, and at most backoff.max (1s))";
+        assert_eq!(contradiction, both);
         assert_eq!(pauses(backoff().multiplier(10.0).unwrap().attempts(2).unwrap(), 1.0), [1_000]);
     }
 }

@@ -151,10 +151,8 @@ impl Demand {
     }
 
     fn mean_hold(&self, now: Moment) -> Option<f64> {
-        match self.recent_holds(now) {
-            [] => None,
-            holds => Some(mean(holds)),
-        }
+        let holds = self.recent_holds(now);
+        (!holds.is_empty()).then(|| mean(holds))
     }
 
     fn recent_holds(&self, now: Moment) -> &[f64] {

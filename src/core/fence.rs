@@ -9,7 +9,7 @@ pub const AHEAD_AT_MOST: Duration = Duration::from_secs(1);
 ///
 /// Pass it to whatever the lock protects, and have that refuse a number smaller than the largest it has seen. Only then
 /// is a holder harmless that was frozen for longer than its lease.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fence(u64);
 
 impl Fence {
@@ -35,12 +35,6 @@ pub(crate) fn since_given(number: u64, now: u64) -> Option<Duration> {
 impl fmt::Display for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for Fence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fence({})", self.0)
     }
 }
 

@@ -8,7 +8,6 @@ mod acquisition;
 mod backoff;
 mod cohort;
 mod demand;
-mod doubling;
 mod fence;
 mod invalid;
 mod mode;
@@ -19,21 +18,19 @@ mod quorum;
 mod readable;
 mod renewal;
 mod rounds;
-mod span;
 mod turns;
 mod validity;
 
 #[cfg(test)]
 pub(crate) use self::moment::made_up;
 pub(crate) use self::{
-    acquisition::{Acquisition, Answer, End, Event, Executed, ReleaseStep, Situation, Steps, Terms, Told},
+    acquisition::{Acquisition, Answer, End, Event, ReleaseStep, Situation, Steps, Terms, Told},
     backoff::LONGEST_PAUSE,
     cohort::{Cohort, Lack},
     demand::Demand,
-    doubling::Doubling,
     fence::since_given,
     invalid::{ensure, not_zero, without_addresses},
-    pauses::Pauses,
+    pauses::{Doubling, Pauses},
     quorum::{QuorumTurn, TurnEvent, TurnNews, TurnStep, most_named},
     readable::{cut, readable, readable_debug},
     renewal::{RenewalPlan, Renewals},
@@ -51,7 +48,6 @@ pub use self::{
         Incarnation, NotYet, Recovered, Report, Tally, Verdict, abstains_for, granted_fence, is_known,
         lessons, majority, validity_left,
     },
-    readable::{counted, one_line},
-    span::{exact, rough},
+    readable::{counted, exact, one_line, rough},
     validity::{LeaseStatus, LossReason, drift_allowance, guard_band},
 };

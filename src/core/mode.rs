@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permits_are_at_least_one_and_at_most_the_capacity() {
+    fn permits_are_at_least_one_and_at_most_the_capacity_and_every_mode_reads_as_a_word() {
         for (count, of) in [(0, 3), (4, 3), (1, 0), (0, 0)] {
             let refused = Mode::permits(count, of).unwrap_err();
             assert_eq!((refused.field.as_str(), refused.value), ("permits", format!("{count} of {of}")));
@@ -62,10 +62,6 @@ mod tests {
         for (count, of) in [(1, 1), (1, 3), (3, 3)] {
             assert_eq!(Mode::permits(count, of).unwrap().to_string(), format!("{count} of {of} permits"));
         }
-    }
-
-    #[test]
-    fn a_mode_reads_as_a_word() {
         assert_eq!([Mode::Exclusive, Mode::Shared].map(|mode| mode.to_string()), ["exclusive", "shared"]);
     }
 }

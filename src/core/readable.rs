@@ -1,6 +1,48 @@
-//! Readable `Debug` output for errors, for programs that print them with `{:?}`.
+//! Text for people: durations, numbers, and errors also where programs print them with `{:?}`.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, time::Duration};
+
+const UNITS: [(&str, u128); 7] = [
+    ("d", 24 * 3_600 * 1_000_000_000),
+    ("h", 3_600 * 1_000_000_000),
+    ("m", 60 * 1_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+/// Formats the exact duration, in units that `config.toml` accepts: `1d`, `1h 30m`, `250ms`.
+pub fn exact(span: Duration) -> impl fmt::Display {
+    let mut left = span.as_nanos();
+    let mut parts = Vec::new();
+    for (unit, nanos) in UNITS {
+        if left >= nanos {
+            parts.push(format!("{}{unit}", left / nanos));
+            left %= nanos;
+        }
+    }
+    if parts.is_empty() { "0s".to_owned() } else { parts.join(" ") }
+}
+
+/// Formats the duration as precisely as a reader needs: `30s` and not `29.999s`, `1.2s`, `340ms`.
+pub fn rough(span: Duration) -> impl fmt::Display {
+    const SECOND: u128 = 1_000_000_000;
+    let nanos = span.as_nanos();
+    let rounded =
+        |to: u128| Duration::from_nanos(u64::try_from((nanos + to / 2) / to * to).unwrap_or(u64::MAX));
+    if nanos >= 10 * SECOND - SECOND / 20 {
+        return exact(rounded(SECOND)).to_string();
+    }
+    let tenths = (nanos + SECOND / 20) / (SECOND / 10);
+    match nanos {
+        0..1_000 => exact(span).to_string(),
+        1_000..1_000_000 => exact(rounded(1_000)).to_string(),
+        1_000_000..999_500_000 => exact(rounded(1_000_000)).to_string(),
+        _ if tenths.is_multiple_of(10) => format!("{}s", tenths / 10),
+        _ => format!("{}.{}s", tenths / 10, tenths % 10),
+    }
+}
 
 /// Returns a number with what is counted, which is named by its singular.
 pub fn counted(number: u64, what: &str) -> String {
@@ -77,5 +119,29 @@ mod tests {
         let refused = || Some(Box::new(Failed("refused", None)));
         assert_eq!(one_line(&Failed("127.0.0.1:1: refused", refused())), "127.0.0.1:1: refused");
         assert_eq!(one_line(&Failed("127.0.0.1:1", refused())), "127.0.0.1:1: refused");
+    }
+
+    #[test]
+    fn durations_read_as_people_write_them() {
+        let micros = Duration::from_micros;
+        for (span, exactly, roughly) in [
+            (Duration::ZERO, "0s", "0s"),
+            (Duration::from_nanos(7), "7ns", "7ns"),
+            (micros(999), "999us", "999us"),
+            (micros(50_000), "50ms", "50ms"),
+            (micros(340_400), "340ms 400us", "340ms"),
+            (micros(999_700), "999ms 700us", "1s"),
+            (micros(1_240_000), "1s 240ms", "1.2s"),
+            (micros(1_960_000), "1s 960ms", "2s"),
+            (micros(9_960_000), "9s 960ms", "10s"),
+            (micros(29_999_000), "29s 999ms", "30s"),
+            (micros(90_000_000), "1m 30s", "1m 30s"),
+            (Duration::from_secs(86_400), "1d", "1d"),
+            (Duration::from_secs(90_001), "1d 1h 1s", "1d 1h 1s"),
+            (Duration::from_secs(604_800), "7d", "7d"),
+        ] {
+            assert_eq!((exact(span).to_string(), rough(span).to_string()), (exactly.into(), roughly.into()));
+        }
+        assert_eq!(exact(Duration::MAX).to_string(), "213503982334601d 7h 15s 999ms 999us 999ns");
     }
 }

@@ -46,11 +46,8 @@ impl Renewals {
     pub(crate) fn may_renew(&mut self, now: Moment) -> bool {
         let used_up = self.plan.max_renewals.is_some_and(|most| self.made >= most);
         let silent = self.plan.heartbeat.is_some_and(|most| self.heartbeat.elapsed(now) > most);
-        self.withheld = match (used_up, silent) {
-            (true, _) => Some(LossReason::MaxRenewals),
-            (false, true) => Some(LossReason::HeartbeatMissed),
-            (false, false) => None,
-        };
+        let silent = silent.then_some(LossReason::HeartbeatMissed);
+        self.withheld = if used_up { Some(LossReason::MaxRenewals) } else { silent };
         self.withheld.is_none()
     }
 

@@ -255,17 +255,8 @@ mod tests {
         use LossReason::{
             Expired, Forced, HeartbeatMissed, MaxHold, MaxRenewals, NotHeld, Released, RenewerDied, ShutDown,
         };
-        let all = [
-            NotHeld,
-            Expired,
-            MaxRenewals,
-            MaxHold,
-            HeartbeatMissed,
-            RenewerDied,
-            ShutDown,
-            Released,
-            Forced,
-        ];
+        let held_too_long = [Expired, MaxRenewals, MaxHold, HeartbeatMissed, RenewerDied];
+        let all = [&held_too_long[..], &[NotHeld, ShutDown, Released, Forced]].concat();
         let words: BTreeSet<_> = all.iter().map(|reason| reason.as_str()).collect();
         let sentences: BTreeSet<_> = all.iter().map(LossReason::to_string).collect();
         assert_eq!((words.len(), sentences.len()), (all.len(), all.len()));

@@ -1,7 +1,6 @@
 //! The builder of a lock manager, which runs supervised in an arbiter of its own.
 
 use std::{
-    fmt,
     rc::Rc,
     sync::{Arc, Weak},
     time::Duration,
@@ -16,8 +15,8 @@ use crate::{
     lease::{ManagerLink, Renewers},
     listeners::statistics::{CountedEvent, Recorder},
     manager::{
-        AllSeats, Cohorts, DefaultWaits, Demands, Dispatch, Draining, Happenings, LeaseMonitor, LockManager,
-        Outage, Readiness, Records, Sets, Sources, Trace,
+        AllSeats, Calls, Cohorts, DefaultWaits, Demands, Dispatch, Draining, FarEnd, Happenings,
+        LeaseMonitor, LockManager, Outage, Readiness, Records, Sets, Sources, Trace,
     },
     request::{Settings, StartError},
     runtime::{
@@ -35,6 +34,7 @@ const MAILBOX: usize = 1024;
 const LIVED_WELL: Duration = Duration::from_secs(60);
 
 /// The builder of a [`LockManager`].
+#[derive(Debug)]
 #[must_use = "nothing happens before it is started"]
 pub struct LockManagerBuilder {
     store: Arc<dyn Store>,
@@ -164,8 +164,9 @@ impl LockManagerBuilder {
             renew: Addr::clone(&address).recipient(),
         });
         let outage = Rc::new(Outage::default());
-        let sources =
-            Sources::new(Dispatch::new(&store, &outage, &stats, happenings.clone()), happenings.clone());
+        let calls = Calls { store: store.clone(), outage: outage.clone(), stats: stats.clone() };
+        let dispatch = Dispatch::new(FarEnd { calls, answers: happenings.clone() });
+        let sources = Sources::new(dispatch, happenings.clone());
         let monitor = LeaseMonitor {
             records: records.clone(),
             happenings: happenings.clone(),
@@ -248,13 +249,4 @@ fn host_name() -> Option<String> {
 #[cfg(not(unix))]
 fn host_name() -> Option<String> {
     std::env::var("COMPUTERNAME").ok()
-}
-
-impl fmt::Debug for LockManagerBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockManagerBuilder")
-            .field("store", &self.store)
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
 }

@@ -38,7 +38,7 @@ pub(crate) use self::{
     dispatch::{
         Dispatch,
         ask::{AllSeats, Calls, Seats},
-        calls::{HandOffCall, ReleaseCall, RenewalCall},
+        calls::{FarEnd, HandOffCall, ReleaseCall, RenewalCall},
     },
     draining::{Draining, InFlight},
     happening::{Attempt, Happening, Happenings},

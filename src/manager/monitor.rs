@@ -3,18 +3,13 @@
 //! It also checks the owner actor of a lease, and tells the manager when a lease needs its renewer. It is not part of the
 //! manager's context: leases end in time, and their holders are told, while the manager is being restarted or a renewer hangs.
 
-use std::{
-    future::poll_fn,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::Duration,
-};
+use std::{future::poll_fn, sync::Arc, time::Duration};
 
 use crate::{
     core::Moment,
     lease::{LeaseShared, Release},
     manager::{Happening, Happenings, Records, Sources},
-    runtime::supervisor::message_of,
+    runtime::supervisor::caught,
 };
 
 /// The interval between checks of the owner actor of a bound lease.
@@ -35,11 +30,8 @@ impl LeaseMonitor {
         loop {
             let record = poll_fn(|cx| {
                 // While the manager is down what is in flight is driven here, so that renewals count in time.
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.sources.poll_if_down(cx))) {
-                    tracing::error!(
-                        panic = message_of(panic.as_ref()),
-                        "could not drive the calls to the store"
-                    );
+                if let Err(panic) = caught(|| self.sources.poll_if_down(cx)) {
+                    tracing::error!(panic, "could not drive the calls to the store");
                 }
                 self.records.poll_due(cx)
             })
@@ -49,9 +41,9 @@ impl LeaseMonitor {
                 continue;
             };
             // The clock of the application may panic, or its actor's address. The end of the lease is told all the same.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.check(&lease))) {
+            if let Err(panic) = caught(|| self.check(&lease)) {
                 let token = lease.hold().token.prefix();
-                tracing::error!(%token, panic = message_of(panic.as_ref()), "could not check a lease");
+                tracing::error!(%token, panic, "could not check a lease");
                 self.records.set_timer(record, Some(AFTER_A_PANIC));
             }
         }

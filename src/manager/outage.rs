@@ -5,7 +5,7 @@
 //! An outage makes thousands of attempts, renewals and releases fail. Each of these failures is logged at debug level only.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, RefCell, RefMut},
     time::Duration,
 };
 
@@ -115,10 +115,20 @@ impl Outage {
         }
     }
 
-    fn failed(&self, verb: &str, error: &StoreError) -> std::cell::RefMut<'_, Running> {
+    fn failed(&self, verb: &str, error: &StoreError) -> RefMut<'_, Running> {
         let now = Instant::now();
-        std::cell::RefMut::map(self.running.borrow_mut(), |running| {
-            let running = running.get_or_insert_with(|| Running::begin(now));
+        RefMut::map(self.running.borrow_mut(), |running| {
+            let running = running.get_or_insert_with(|| Running {
+                began: now,
+                last_failure: now,
+                served: None,
+                told: false,
+                disconnected: false,
+                verbs_failed: 0,
+                last_error: String::new(),
+                next_line: now,
+                news: false,
+            });
             running.last_failure = now;
             running.served = None;
             running.news = true;
@@ -173,32 +183,12 @@ impl Outage {
     }
 }
 
-impl Running {
-    const fn begin(now: Instant) -> Self {
-        Self {
-            began: now,
-            last_failure: now,
-            served: None,
-            told: false,
-            disconnected: false,
-            verbs_failed: 0,
-            last_error: String::new(),
-            next_line: now,
-            news: false,
-        }
-    }
-}
-
 fn tell(verb: &str, error: &StoreError) {
-    let error_line = one_line(error);
-    match error {
-        StoreError::Denied { .. } => tracing::warn!(
-            verb,
-            error = error_line,
-            "the store denies access; look at the user, its password and its rights"
-        ),
-        _ => tracing::warn!(verb, error = error_line, "the store fails"),
-    }
+    let what = match error {
+        StoreError::Denied { .. } => "the store denies access; look at the user, its password and its rights",
+        _ => "the store fails",
+    };
+    tracing::warn!(verb, error = one_line(error), "{what}");
 }
 
 /// Returns true if the store did not serve. Other errors are about what was asked.

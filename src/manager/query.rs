@@ -74,7 +74,7 @@ impl LockManager {
     }
 
     pub(super) fn calls(&self) -> Calls {
-        Calls { store: self.store.clone(), outage: self.outage.clone() }
+        Calls { store: self.store.clone(), outage: self.outage.clone(), stats: self.stats.clone() }
     }
 
     /// Answers a question to the store when there is a seat for it. If its caller `may_leave`, it is not asked without one.
@@ -129,13 +129,8 @@ impl LockManager {
         let held_in_all = held.len();
         keep_first(&mut held, limit, |lease| Reverse(lease.held_for_at(now)));
         let in_sets = self.sets.values().flat_map(|set| set.waiters(now));
-        let mut waiting: Vec<OwnWaiter> = self
-            .records
-            .waiting()
-            .into_iter()
-            .filter_map(|record| self.waiter(record, now))
-            .chain(in_sets)
-            .collect();
+        let alone = self.records.waiting().into_iter().filter_map(|record| self.waiter(record, now));
+        let mut waiting: Vec<OwnWaiter> = alone.chain(in_sets).collect();
         let waiting_in_all = waiting.len();
         keep_first(&mut waiting, limit, |waiter| Reverse(waiter.waited));
         let held = held.iter().map(|lease| described(lease, now)).collect();

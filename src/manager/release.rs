@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    core::{self, Acquisition, Event, Executed, LeaseStatus, LossReason, Moment, one_line},
+    core::{self, Acquisition, Event, LeaseStatus, LossReason, Moment, one_line},
     lease::{LeaseShared, RecordKey, Release, ReleaseError, Released},
     listeners::statistics::CountedEvent,
     manager::{Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Role, is_alone},
@@ -36,7 +36,11 @@ impl LockManager {
         };
         match ours.filter(|lease| lease.hold().resource == resource).or(lease) {
             Some(lease) => self.release_lease(lease, reply),
-            None => self.release_token(Hold { resource, token, owner: None }, reply),
+            None => {
+                let (hold, opening) = (Hold { resource, token, owner: None }, self.clock.now());
+                let end = opening + self.settings.limits.max_ttl;
+                self.release_unheld(hold, Acquisition::held(None), Cause::Token { reply }, (opening, end));
+            }
         }
     }
 
@@ -67,15 +71,10 @@ impl LockManager {
         }
     }
 
-    fn release_token(&mut self, hold: Hold, reply: ReleaseReply) {
-        let opening = self.clock.now();
-        let end = opening + self.settings.limits.max_ttl;
-        self.release_unheld(hold, Acquisition::held(None), Cause::Token { reply }, (opening, end));
-    }
-
-    /// Releases a token that nobody wants, until that is certain or until `end`.
-    pub(crate) fn reclaim(&mut self, hold: Hold, executed: Executed, end: Moment) {
-        let decisions = Acquisition::held((executed == Executed::Perhaps).then_some(end));
+    /// Releases a token that nobody wants, until that is certain or until `end`. An attempt with it may still be executed if its
+    /// outcome is `unknown`.
+    pub(crate) fn reclaim(&mut self, hold: Hold, unknown: bool, end: Moment) {
+        let decisions = Acquisition::held(unknown.then_some(end));
         self.release_unheld(hold, decisions, Cause::Reclaim(None), (self.clock.now(), end));
     }
 
@@ -181,11 +180,7 @@ impl LockManager {
             None => None,
         };
         if let Some(unconfirmed) = unconfirmed.filter(|_| !certain) {
-            self.records.with(record, |it| {
-                if let Role::Releasing { cause, .. } = &mut it.role {
-                    *cause = Cause::Reclaim(Some(unconfirmed));
-                }
-            });
+            self.records.with(record, |it| it.role = self.releasing(Cause::Reclaim(Some(unconfirmed))));
         }
         self.on_at(record, Event::Released { certain }, now);
     }

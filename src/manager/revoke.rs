@@ -172,7 +172,7 @@ impl Revocation {
         let hold = |token: &Token| Hold { resource: resource.clone(), token: *token, owner: None };
         let holds: Vec<Hold> = left.iter().map(hold).collect();
         let releases: Vec<_> = holds.iter().map(|hold| (hold, Duration::ZERO)).collect();
-        let Calls { store, outage } = &self.calls;
+        let Calls { store, outage, .. } = &self.calls;
         let answers = ask_each("revoke", releases.len(), || store.release_each(&releases));
         let answers = self.seats.seated(answers).await;
         for (hold, answer) in holds.iter().zip(answers) {

@@ -6,7 +6,7 @@ use actix::{MessageResult, ResponseFuture};
 use tokio::time::Instant;
 
 use crate::{
-    core::InvalidValue,
+    core::{InvalidValue, ensure},
     manager::{LockManager, dispatch::ask::ask},
     request::{AskLoad, Load, Sample, Sampled, SetTuning, Settings, Tuning},
 };
@@ -20,10 +20,8 @@ impl LockManager {
         settings.wait.timeout = wait.unwrap_or(settings.wait.timeout);
         settings.check()?;
         let (bound, most) = (max_waiters.unwrap_or(before.max_waiters), settings.limits.max_waiters);
-        if !(1..=most).contains(&bound) {
-            let allowed = format!("1 to limits.max_waiters ({most}) of the manager");
-            return Err(InvalidValue::new("max_waiters", bound, allowed));
-        }
+        let allowed = format!("1 to limits.max_waiters ({most}) of the manager");
+        ensure((1..=most).contains(&bound), "max_waiters", bound, allowed)?;
         if backoff.is_some() {
             self.own_pauses = None;
         }
@@ -86,20 +84,17 @@ mod tests {
         let locks = LockManager::builder(Arc::new(MemoryStore::default())).settings(settings);
         let locks = locks.start_here().unwrap();
         let before = tuning(&locks).await;
-        let set =
-            SetTuning { wait: Some(Duration::from_millis(10)), max_waiters: Some(1), ..Default::default() };
+        let none = SetTuning::default();
+        let set = SetTuning { wait: Some(Duration::from_millis(10)), max_waiters: Some(1), ..none };
         assert_eq!(locks.send(set).await.unwrap().unwrap(), before);
         let now = tuning(&locks).await;
         assert_eq!((now.wait, now.max_waiters, now.backoff), (Duration::from_millis(10), 1, before.backoff));
         let wrong = Backoff { multiplier: f64::NAN, ..Backoff::DEFAULT };
         for (set, field) in [
-            (SetTuning { wait: Some(Duration::MAX), ..Default::default() }, "wait.timeout"),
-            (SetTuning { max_waiters: Some(0), ..Default::default() }, "max_waiters"),
-            (
-                SetTuning { max_waiters: Some(101), wait: Some(Duration::ZERO), ..Default::default() },
-                "max_waiters",
-            ),
-            (SetTuning { backoff: Some(wrong), ..Default::default() }, "backoff.multiplier"),
+            (SetTuning { wait: Some(Duration::MAX), ..none }, "wait.timeout"),
+            (SetTuning { max_waiters: Some(0), ..none }, "max_waiters"),
+            (SetTuning { max_waiters: Some(101), wait: Some(Duration::ZERO), ..none }, "max_waiters"),
+            (SetTuning { backoff: Some(wrong), ..none }, "backoff.multiplier"),
         ] {
             assert_eq!(locks.send(set).await.unwrap().unwrap_err().field, field);
             assert_eq!(tuning(&locks).await, now);

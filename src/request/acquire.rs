@@ -7,7 +7,7 @@ use actix::{Message, Recipient};
 use crate::{
     core::Pauses,
     lease::{Lease, LeaseEvent, LeaseSet, LifeSign},
-    listeners::spans::CallerSpan,
+    listeners::spans::FamilySpan,
     request::AcquireError,
     store::Metadata,
 };
@@ -115,7 +115,7 @@ pub(crate) struct Options {
     pub(crate) metadata: Metadata,
     pub(crate) class: Option<Cow<'static, str>>,
     /// The span in which the request was made.
-    pub(crate) caller: CallerSpan,
+    pub(crate) caller: FamilySpan,
     /// True if the library itself sends the request, for a part of a set.
     pub(crate) for_a_set: bool,
 }
@@ -123,7 +123,7 @@ pub(crate) struct Options {
 impl Options {
     /// Returns the options of a request of which nothing is set yet, made in the current span.
     pub(crate) fn new() -> Self {
-        Self { caller: CallerSpan::current(), ..Self::default() }
+        Self { caller: FamilySpan::current(), ..Self::default() }
     }
 }
 

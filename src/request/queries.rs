@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix::Message;
 
 use crate::{
-    core::{Fence, InvalidValue, LeaseStatus, Mode, Owner, ResourceName, Token, TokenPrefix},
+    core::{Fence, InvalidValue, LeaseStatus, Mode, Owner, ResourceName, Token, TokenPrefix, ensure},
     listeners::statistics::Statistics,
     request::{AcquireError, InspectError},
     store::{Acquisition, Inspection, Listing, Names, Register, RegisterWrite, StoreError, Walk},
@@ -283,9 +283,5 @@ pub struct Drained {
 
 /// Refuses a limit that would make an answer unbounded.
 pub(crate) fn check_limit(limit: usize) -> Result<usize, InvalidValue> {
-    const MOST: usize = 10_000;
-    if (1..=MOST).contains(&limit) {
-        return Ok(limit);
-    }
-    Err(InvalidValue::new("limit", limit, format!("1 to {MOST}")))
+    ensure((1..=10_000).contains(&limit), "limit", limit, "1 to 10000").map(|()| limit)
 }

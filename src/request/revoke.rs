@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use actix::Message;
 
 use crate::{
-    core::{InvalidValue, ResourceName, in_range, readable_debug},
+    core::{InvalidValue, ResourceName, ensure, in_range, readable_debug},
     request::LimitSettings,
     store::{LONGEST_REASON, StoreError, is_reason},
 };
@@ -86,11 +86,8 @@ impl Revoke {
     pub(crate) fn check(self, limits: &LimitSettings) -> Result<ValidRevoke, InvalidValue> {
         let resource = ResourceName::new(self.resource)?;
         in_range("grace", self.grace, Duration::ZERO, limits.max_wait)?;
-        if !is_reason(&self.reason) {
-            let reason = self.reason.escape_debug();
-            let allowed = format!("one line of 1 to {LONGEST_REASON} bytes");
-            return Err(InvalidValue::new("reason", reason, allowed));
-        }
+        let allowed = format!("one line of 1 to {LONGEST_REASON} bytes");
+        ensure(is_reason(&self.reason), "reason", self.reason.escape_debug(), allowed)?;
         Ok(ValidRevoke { resource, reason: Arc::from(self.reason), grace: self.grace })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::{
-    core::{Backoff, InvalidValue, exact, in_range, not_zero},
+    core::{Backoff, InvalidValue, ensure, exact, in_range, not_zero},
     request::keys::{duration, given_duration},
 };
 
@@ -152,7 +152,6 @@ impl Settings {
     /// The first [`InvalidValue`], named as in `config.toml`; a broken relation names both settings.
     pub fn check(&self) -> Result<(), InvalidValue> {
         let Self { lease, wait, backoff, limits, supervision } = self;
-        let invalid = |field, value, allowed| Err(InvalidValue::new(field, exact(value), allowed));
         backoff.check()?;
         in_range("limits.max_ttl", limits.max_ttl, SHORTEST_TTL, 7 * DAY)?;
         in_range("limits.max_wait", limits.max_wait, Duration::ZERO, 7 * DAY)?;
@@ -161,18 +160,16 @@ impl Settings {
         in_range("lease.ttl", lease.ttl, SHORTEST_TTL, limits.max_ttl)?;
         in_range("wait.timeout", wait.timeout, Duration::ZERO, limits.max_wait)?;
         let interval = lease.renewal_interval();
-        if interval.is_zero() || interval >= lease.ttl / 2 {
-            let allowed = format!("more than zero, and less than half of lease.ttl ({})", exact(lease.ttl));
-            return invalid("lease.renewal_interval", interval, allowed);
-        }
+        let allowed = format!("more than zero, and less than half of lease.ttl ({})", exact(lease.ttl));
+        let leaves_time = !interval.is_zero() && interval < lease.ttl / 2;
+        ensure(leaves_time, "lease.renewal_interval", exact(interval), allowed)?;
         in_range("wait.ticket_ttl", wait.ticket_ttl, SECOND, 3600 * SECOND)?;
         in_range("wait.grant_window", wait.grant_window, SHORTEST_TTL, wait.ticket_ttl)?;
         let SupervisionSettings { restart_pause, max_restart_pause } = *supervision;
-        if restart_pause.is_zero() || restart_pause > max_restart_pause {
-            let most = exact(max_restart_pause);
-            let allowed = format!("more than zero, and at most supervision.max_restart_pause ({most})");
-            return invalid("supervision.restart_pause", restart_pause, allowed);
-        }
+        let most = exact(max_restart_pause);
+        let allowed = format!("more than zero, and at most supervision.max_restart_pause ({most})");
+        let is_pause = !restart_pause.is_zero() && restart_pause <= max_restart_pause;
+        ensure(is_pause, "supervision.restart_pause", exact(restart_pause), allowed)?;
         in_range("supervision.max_restart_pause", max_restart_pause, restart_pause, 60 * SECOND)
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    core::{InvalidValue, Mode, Owner, Pauses, RenewalPlan, ResourceName, Token, exact, in_range},
+    core::{InvalidValue, Mode, Owner, Pauses, RenewalPlan, ResourceName, Token, ensure, exact, in_range},
     lease::{LeaseTerms, LifeSign},
     listeners::{
         spans::{AcquireSpan, Subject, TRACEPARENT},
@@ -130,24 +130,19 @@ fn waiting(
 
 fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<RenewalPlan, InvalidValue> {
     let Options { no_renew, renew_every, max_renewals, max_hold, heartbeat, .. } = *options;
-    let contradicting = [
+    for (field, is_given) in [
         ("renew_every", renew_every.is_some()),
         ("max_renewals", max_renewals.is_some()),
         ("heartbeat", heartbeat.is_some()),
-    ];
-    if let Some((field, _)) = contradicting.iter().find(|(_, given)| no_renew && *given) {
-        return Err(InvalidValue::new(*field, "given together with no_renew", "one of the two"));
+    ] {
+        ensure(!(no_renew && is_given), field, "given together with no_renew", "one of the two")?;
     }
-    if max_renewals == Some(0) {
-        return Err(InvalidValue::new("max_renewals", 0, "1 or more; use no_renew for none"));
-    }
+    ensure(max_renewals != Some(0), "max_renewals", 0, "1 or more; use no_renew for none")?;
     if let Some(every) = renew_every.filter(|every| every.is_zero() || *every >= ttl / 2) {
         let allowed = format!("more than zero, and less than half of ttl ({})", exact(ttl));
         return Err(InvalidValue::new("renew_every", exact(every), allowed));
     }
-    if heartbeat.is_some_and(|every| every.is_zero()) {
-        return Err(InvalidValue::new("heartbeat", "0s", "more than zero"));
-    }
+    ensure(heartbeat != Some(Duration::ZERO), "heartbeat", "0s", "more than zero")?;
     if let Some(most) = max_hold.filter(|most| most.is_zero() || *most < options.min_hold) {
         let allowed = format!("more than zero, and at least min_hold ({})", exact(options.min_hold));
         return Err(InvalidValue::new("max_hold", exact(most), allowed));

@@ -164,11 +164,11 @@ mod tests {
     use super::*;
 
     /// Returns a batcher with these operations, and a moment.
-    fn with(verbs: impl IntoIterator<Item = u32>) -> (Batcher<u32>, Instant) {
+    fn with(verbs: impl IntoIterator<Item = u32>, weight: Weight) -> (Batcher<u32>, Instant) {
         let mut batcher = Batcher::default();
-        verbs.into_iter().for_each(|verb| {
-            batcher.push(verb, Weight::LIGHT);
-        });
+        for verb in verbs {
+            batcher.push(verb, weight);
+        }
         (batcher, Instant::now())
     }
 
@@ -177,24 +177,20 @@ mod tests {
     }
 
     #[test]
-    fn what_gathers_in_one_turn_travels_together() {
-        let (mut batcher, now) = with(1..=3);
+    fn what_gathers_in_one_turn_travels_together_in_batches_that_are_bounded() {
+        let (mut batcher, now) = with(1..=3, Weight::LIGHT);
         assert_eq!(next(&mut batcher, now), Some(vec![1, 2, 3]));
         batcher.push(4, Weight::LIGHT);
         assert_eq!(next(&mut batcher, now), Some(vec![4]));
         assert_eq!(next(&mut batcher, now), None);
-    }
-
-    #[test]
-    fn a_batch_is_bounded() {
-        let (mut batcher, now) = with(0..600);
+        let (mut batcher, now) = with(0..600, Weight::LIGHT);
         let sizes = [(); 3].map(|()| next(&mut batcher, now).map(|batch| batch.len()));
         assert_eq!(sizes, [Some(256), Some(256), Some(88)]);
     }
 
     #[test]
     fn while_as_many_batches_as_may_be_are_in_flight_verbs_gather() {
-        let (mut batcher, now) = with([]);
+        let (mut batcher, now) = with([], Weight::LIGHT);
         let mut flights = Vec::new();
         for verb in 0..10 {
             batcher.push(verb, Weight::LIGHT);
@@ -207,7 +203,7 @@ mod tests {
 
     #[test]
     fn batches_that_stall_do_not_hold_up_the_others() {
-        let (mut batcher, now) = with([]);
+        let (mut batcher, now) = with([], Weight::LIGHT);
         for verb in 0..=4 {
             batcher.push(verb, Weight::LIGHT);
             let _ = next(&mut batcher, now);
@@ -220,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_is_in_flight_is_bounded_whether_it_stalls_or_not() {
-        let (mut batcher, mut now) = with(0..10_000);
+        let (mut batcher, mut now) = with(0..10_000, Weight::LIGHT);
         let mut flights = Vec::new();
         for _ in 0..100 {
             flights.extend(batcher.next(|| now).map(|(flight, batch)| (flight, batch.len())));
@@ -235,17 +231,11 @@ mod tests {
 
     #[test]
     fn what_takes_long_travels_in_small_batches() {
-        let (mut batcher, now) = with([]);
-        (0..1_000).for_each(|verb| {
-            batcher.push(verb, Weight::HEAVY);
-        });
+        let (mut batcher, now) = with(0..1_000, Weight::HEAVY);
         let batches: Vec<_> = std::iter::from_fn(|| batcher.next(|| now)).collect();
         assert_eq!(batches.iter().map(|(_, batch)| batch.len()).collect::<Vec<_>>(), [10; IN_FLIGHT]);
-        assert_eq!(
-            next(&mut batcher, now + STALLED),
-            Some((40..50).collect()),
-            "those that stall hold up no others"
-        );
+        let after_those = next(&mut batcher, now + STALLED);
+        assert_eq!(after_those, Some((40..50).collect()), "those that stall hold up no others");
         batcher.landed(batches[0].0);
         batcher.push(1_000, Weight::LIGHT);
         assert_eq!(next(&mut batcher, now + STALLED), Some((50..60).collect()));
@@ -253,7 +243,7 @@ mod tests {
 
     #[test]
     fn what_is_withdrawn_is_not_sent_and_what_was_sent_is_not_withdrawn() {
-        let (mut batcher, now) = with([]);
+        let (mut batcher, now) = with([], Weight::LIGHT);
         let numbers: Vec<_> = (0..6).map(|verb| batcher.push(verb, Weight::LIGHT)).collect();
         assert!(batcher.withdraw(numbers[0]) && batcher.withdraw(numbers[3]));
         assert!(!batcher.withdraw(numbers[3]), "it is withdrawn once");
@@ -266,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_was_withdrawn_takes_no_room() {
-        let (mut batcher, now) = with(0..8);
+        let (mut batcher, now) = with(0..8, Weight::LIGHT);
         let kept = batcher.push(8, Weight::LIGHT);
         for verb in 9..10_000 {
             let number = batcher.push(verb, Weight::LIGHT);

@@ -1,9 +1,7 @@
 //! The world around the locks, of which nothing knows any: time, randomness, and tools around actix and tokio.
 
 pub(crate) mod batcher;
-mod clock;
 pub mod env;
-mod random;
 pub(crate) mod reactor;
 pub(crate) mod responder;
 pub(crate) mod supervisor;

@@ -53,7 +53,7 @@ where
             let mut next = Err(death);
             // A panic in `restarting` is one more death: what it repairs is repaired only when it has returned.
             while let Err(death) = next {
-                let pause = catch_unwind(AssertUnwindSafe(|| died(death)));
+                let pause = caught(|| died(death));
                 // Boxed: it would take room for as long as the actor lives.
                 Box::pin(tokio::time::sleep(pause.unwrap_or(AFTER_A_PANIC_IN_DIED))).await;
                 if is_done() {
@@ -61,14 +61,18 @@ where
                 }
                 // A context of which nobody has an address would not be restarted.
                 let _address = context.address();
-                next = catch_unwind(AssertUnwindSafe(|| context.restart()))
-                    .map_err(|panic| Death::Panicked(message_of(panic.as_ref())));
+                next = caught(|| context.restart()).map_err(Death::Panicked);
             }
             if next == Ok(false) {
                 return;
             }
         }
     }
+}
+
+/// Calls a function, and returns the message of its panic as the error.
+pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message_of(panic.as_ref()))
 }
 
 pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
@@ -86,7 +90,7 @@ mod tests {
     use crate::core::Doubling;
 
     /// The way in which a [`Mortal`] is to die.
-    #[derive(Clone, Copy, Message)]
+    #[derive(Clone, Copy, Message, PartialEq)]
     #[rtype(result = "()")]
     enum Die {
         InHandler,
@@ -106,8 +110,7 @@ mod tests {
     #[derive(Default)]
     struct Mortal {
         lives: u32,
-        dies_at_next_start: bool,
-        dies_when_restarted: bool,
+        dies: Option<Die>,
         restarts: u32,
     }
 
@@ -115,14 +118,14 @@ mod tests {
         type Context = Context<Self>;
 
         fn started(&mut self, _: &mut Self::Context) {
-            assert!(!std::mem::take(&mut self.dies_at_next_start), "while starting");
+            assert!(self.dies.take_if(|die| *die == Die::WhileStarting).is_none(), "while starting");
             self.lives += 1;
         }
     }
 
     impl Supervised for Mortal {
         fn restarting(&mut self, _: &mut Self::Context) {
-            assert!(!std::mem::take(&mut self.dies_when_restarted), "while restarting");
+            assert!(self.dies.take_if(|die| *die == Die::WhileRestarting).is_none(), "while restarting");
             self.restarts += 1;
         }
     }
@@ -131,20 +134,13 @@ mod tests {
         type Result = ();
 
         fn handle(&mut self, die: Die, ctx: &mut Self::Context) {
+            self.dies = Some(die);
             match die {
                 Die::InHandler => panic!("in a handler"),
                 Die::InTimer => drop(ctx.run_later(Duration::from_millis(5), |_, _| panic!("in a timer"))),
                 Die::InSpawnedFuture => drop(ctx.spawn(async { panic!("in a future") }.into_actor(self))),
                 Die::InWait => ctx.wait(async { panic!("in a wait") }.into_actor(self)),
-                Die::WhileStarting => {
-                    self.dies_at_next_start = true;
-                    ctx.stop();
-                }
-                Die::WhileRestarting => {
-                    self.dies_when_restarted = true;
-                    ctx.stop();
-                }
-                Die::ByStopping => ctx.stop(),
+                Die::WhileStarting | Die::WhileRestarting | Die::ByStopping => ctx.stop(),
                 Die::ByTerminating => ctx.terminate(),
             }
         }

@@ -43,9 +43,7 @@ pub(crate) enum Answer {
     Granted,
     /// Somebody is in the way: see [`Told::Refused`].
     Refused {
-        /// The time until the holder ends by itself.
         remaining: Duration,
-        /// The number of waiters ahead, if it has a queue ticket.
         ahead: Option<u64>,
     },
     QueueFull,
@@ -118,7 +116,6 @@ pub(crate) enum Event {
     },
     /// The lease was lost. The resource opens at `opening` if nobody releases it.
     Lost {
-        /// The moment at which the resource opens.
         opening: Moment,
     },
     /// The store answered a release.
@@ -137,15 +134,6 @@ pub(crate) struct Situation {
     pub(crate) relied_on: bool,
     /// True if nobody would receive the lease.
     pub(crate) caller_gone: bool,
-}
-
-/// Tells whether every attempt with a token has been executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Executed {
-    /// Every attempt has been executed.
-    Certainly,
-    /// An attempt may be executed now, or later.
-    Perhaps,
 }
 
 /// A release to be sent.

@@ -143,12 +143,8 @@ mod tests {
         let incarnation = Incarnation { id: "i".to_owned(), age, durable: false };
         let taught =
             |fence| Recovered { incarnation: "i".to_owned(), durable: false, fence: Fence::new(fence) };
-        Some(Report {
-            incarnation,
-            recovered: recovered.map(taught),
-            last: Fence::new(last),
-            clock: Fence::new(clock),
-        })
+        let (last, clock) = (Fence::new(last), Fence::new(clock));
+        Some(Report { incarnation, recovered: recovered.map(taught), last, clock })
     }
 
     fn taught(reports: &[Option<Report>], fresh_start: bool) -> Result<Vec<(usize, u64)>, NotYet> {
@@ -158,8 +154,7 @@ mod tests {
 
     #[test]
     fn a_node_is_taught_what_a_majority_of_those_that_have_not_forgotten_know() {
-        let knowing = [report(OLD, Some(1), 70, 5), report(OLD, Some(1), 90, 5)];
-        let [first, second] = knowing;
+        let (first, second) = (report(OLD, Some(1), 70, 5), report(OLD, Some(1), 90, 5));
         let forgot = report(OLD, None, 3, 5);
         assert_eq!(taught(&[first.clone(), second.clone(), forgot.clone()], false), Ok(vec![(2, 90)]));
         assert_eq!(taught(&[first.clone(), second.clone(), None], false), Ok(vec![]));

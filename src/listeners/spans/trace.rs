@@ -1,9 +1,6 @@
 //! The bridge to OpenTelemetry: the trace that a span belongs to, as text, and links to it.
 
-use opentelemetry::{
-    Context,
-    trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState},
-};
+use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
@@ -27,8 +24,7 @@ pub(super) fn link(span: &Span, traceparent: &str) {
 
 /// Makes a span a part of the trace of an earlier one. Returns false if no layer of OpenTelemetry sees it.
 pub(super) fn continue_in(span: &Span, earlier: &Span) -> bool {
-    let context: Context = earlier.context();
-    span.set_parent(context).is_ok()
+    span.set_parent(earlier.context()).is_ok()
 }
 
 fn read(traceparent: &str) -> Option<SpanContext> {

@@ -1,6 +1,5 @@
 //! The counters of a lock manager, and the sums that they obey.
 
-mod buckets;
 mod classes;
 mod distribution;
 mod ear;
@@ -11,14 +10,14 @@ mod recorder;
 mod tally;
 mod windows;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
 pub(crate) use self::{
     classes::Class,
     event::{CountedEvent, RequestEnd},
-    recorder::{Recorder, Stopwatch, Unconfirmed},
+    recorder::{Recorder, Unconfirmed},
 };
 pub use self::{distribution::Distribution, tally::Summary};
 use crate::core::LossReason;
@@ -102,9 +101,4 @@ impl Statistics {
 
 fn by_short_name<S: Serializer>(lost: &BTreeMap<LossReason, u64>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(lost.iter().map(|(reason, count)| (reason.as_str(), count)))
-}
-
-/// Returns a time in microseconds.
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

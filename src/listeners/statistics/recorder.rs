@@ -1,7 +1,6 @@
 //! The recorder of the counters: one lock guards all of them, so that a snapshot obeys its sums.
 
 use std::{
-    fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -10,12 +9,12 @@ use parking_lot::Mutex;
 
 use super::{
     Statistics,
-    buckets::Buckets,
     classes::{Class, Classes},
+    distribution::Buckets,
     ear::Ear,
     event::{CountedEvent, RequestEnd},
     tally::{RunningSummary, Summary},
-    windows::Windows,
+    windows::Window,
 };
 use crate::core::{LossReason, Moment};
 
@@ -27,7 +26,7 @@ struct Counts {
     /// All else.
     stats: Statistics,
     retries: Buckets,
-    windows: Windows,
+    windows: [Window; 2],
     classes: Classes,
     ear: Option<Box<dyn Ear>>,
 }
@@ -37,7 +36,7 @@ impl Counts {
     fn note(&mut self, class: Option<Class>, event: CountedEvent) {
         self.total.note(&event);
         self.count(&event);
-        self.windows.note(&event);
+        self.windows.iter_mut().for_each(|window| window.note(&event));
         if let Some(class) = class {
             self.classes.note(class, &event);
         }
@@ -90,7 +89,7 @@ impl Recorder {
             total: RunningSummary::default(),
             stats: Statistics::default(),
             retries: Buckets::default(),
-            windows: Windows::new(),
+            windows: Window::all(),
             classes: Classes::default(),
             ear: ear(),
         }))
@@ -120,19 +119,27 @@ impl Recorder {
         self.0.lock().stats.releases_unconfirmed
     }
 
+    /// Tells that the store has answered a call, which began at this moment.
+    pub(crate) fn store_answered(&self, verb: &'static str, well: bool, began: Instant) {
+        if let Some(ear) = &mut self.0.lock().ear {
+            ear.store_answered(verb, well, began.elapsed());
+        }
+    }
+
     /// Moves the windows on. Must be called about once a second: events are counted without a look at the clock.
     pub(crate) fn tick(&self, now: Moment) {
         let mut counts = self.0.lock();
-        counts.windows.advance(now);
         let Counts { windows, ear, .. } = &mut *counts;
+        windows.iter_mut().for_each(|window| window.advance(now));
         if let Some(ear) = ear {
-            ear.tick(&|| windows.summaries().0);
+            ear.tick(&|| windows[0].summary());
         }
     }
 
     pub(crate) fn snapshot(&self) -> Statistics {
         let counts = self.0.lock();
-        let (total, (last_minute, last_hour)) = (counts.total.summary(), counts.windows.summaries());
+        let (total, [last_minute, last_hour]) =
+            (counts.total.summary(), counts.windows.each_ref().map(Window::summary));
         let Summary { requests, granted, refused, timed_out, cancelled, .. } = total;
         let Summary { released, renewals, missed_renewals, near_misses, waited, held_for, .. } = total;
         Statistics {
@@ -153,12 +160,6 @@ impl Recorder {
             classes: counts.classes.summaries(),
             ..counts.stats.clone()
         }
-    }
-}
-
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Recorder").field(&self.snapshot()).finish()
     }
 }
 
@@ -190,21 +191,6 @@ impl Drop for Unconfirmed {
     fn drop(&mut self) {
         if let Some(recorder) = &self.recorder {
             recorder.note(self.class, CountedEvent::Released);
-        }
-    }
-}
-
-/// A measurement of the time that the store takes for a call.
-pub(crate) struct Stopwatch(Instant);
-
-impl Stopwatch {
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    pub(crate) fn store_answered(self, recorder: &Recorder, verb: &'static str, well: bool) {
-        if let Some(ear) = &mut recorder.0.lock().ear {
-            ear.store_answered(verb, well, self.0.elapsed());
         }
     }
 }

@@ -5,10 +5,8 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use super::{
-    buckets::Buckets,
-    distribution::{self, Distribution},
+    distribution::{self, Buckets, Distribution},
     event::{CountedEvent, RequestEnd},
-    micros,
 };
 
 /// The counters of a window of time, or of a class of requests.
@@ -133,11 +131,12 @@ impl RunningSummary {
     }
 }
 
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
 fn smaller(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
+    one.into_iter().chain(other).min()
 }
 
 /// Writes a duration in seconds; `null` if it is not known.

@@ -9,38 +9,9 @@ use super::{
 use crate::core::Moment;
 
 const STEPS: u32 = 12;
-const MINUTE: Duration = Duration::from_secs(60);
-const HOUR: Duration = Duration::from_secs(3600);
 
-/// The two windows, in 68.5 KiB that are allocated once.
-pub(super) struct Windows {
-    minute: Ring,
-    hour: Ring,
-}
-
-impl Windows {
-    pub(super) fn new() -> Self {
-        Self { minute: Ring::new(MINUTE), hour: Ring::new(HOUR) }
-    }
-
-    pub(super) fn note(&mut self, event: &CountedEvent) {
-        self.minute.current().note(event);
-        self.hour.current().note(event);
-    }
-
-    /// Forgets what is too old by now. What is noted afterwards counts as of now.
-    pub(super) fn advance(&mut self, now: Moment) {
-        self.minute.advance(now);
-        self.hour.advance(now);
-    }
-
-    pub(super) fn summaries(&self) -> (Summary, Summary) {
-        (self.minute.summary(), self.hour.summary())
-    }
-}
-
-/// The steps of one window: the whole ones, and the one that is being filled.
-struct Ring {
+/// A window, as its steps: the whole ones, and the one that is being filled. It has 34 KiB, which are allocated once.
+pub(super) struct Window {
     step: Duration,
     tallies: Vec<RunningSummary>,
     current: usize,
@@ -48,17 +19,21 @@ struct Ring {
     began: Option<Moment>,
 }
 
-impl Ring {
-    fn new(window: Duration) -> Self {
-        let tallies = vec![RunningSummary::default(); STEPS as usize + 1];
-        Self { step: window / STEPS, tallies, current: 0, began: None }
+impl Window {
+    /// The last minute, and the last hour.
+    pub(super) fn all() -> [Self; 2] {
+        [60, 3600].map(|secs| {
+            let tallies = vec![RunningSummary::default(); STEPS as usize + 1];
+            Self { step: Duration::from_secs(secs) / STEPS, tallies, current: 0, began: None }
+        })
     }
 
-    fn current(&mut self) -> &mut RunningSummary {
-        &mut self.tallies[self.current]
+    pub(super) fn note(&mut self, event: &CountedEvent) {
+        self.tallies[self.current].note(event);
     }
 
-    fn advance(&mut self, now: Moment) {
+    /// Forgets what is too old by now. What is noted afterwards counts as of now.
+    pub(super) fn advance(&mut self, now: Moment) {
         let mut began = self.began.unwrap_or(now);
         // After a longer time all steps are empty, however many they were.
         for _ in 0..self.tallies.len() {
@@ -67,12 +42,12 @@ impl Ring {
             }
             began = began + self.step;
             self.current = (self.current + 1) % self.tallies.len();
-            *self.current() = RunningSummary::default();
+            self.tallies[self.current] = RunningSummary::default();
         }
         self.began = Some(if began.elapsed(now) < self.step { began } else { now });
     }
 
-    fn summary(&self) -> Summary {
+    pub(super) fn summary(&self) -> Summary {
         let mut sum = RunningSummary::default();
         self.tallies.iter().for_each(|tally| sum.add(tally));
         sum.summary()
@@ -84,33 +59,36 @@ mod tests {
     use super::*;
     use crate::core::made_up::at_secs as at;
 
-    /// The requests that the two windows know at this time.
-    fn requests(windows: &mut Windows, secs: u64) -> (u64, u64) {
-        windows.advance(at(secs));
-        let (minute, hour) = windows.summaries();
-        (minute.requests, hour.requests)
+    /// The requests that the two windows know at this time, after which so many more come.
+    fn requests(windows: &mut [Window; 2], secs: u64, more: usize) -> [u64; 2] {
+        windows.each_mut().map(|window| {
+            window.advance(at(secs));
+            let known = window.summary().requests;
+            (0..more).for_each(|_| window.note(&CountedEvent::Requested));
+            known
+        })
     }
 
     #[test]
     fn a_window_forgets_what_is_older_and_nothing_that_is_younger() {
-        let mut windows = Windows::new();
-        windows.advance(at(1_000));
-        windows.note(&CountedEvent::Requested);
-        windows.advance(at(1_004));
-        windows.note(&CountedEvent::Requested);
-        assert_eq!(requests(&mut windows, 1_064), (2, 2));
-        assert_eq!(requests(&mut windows, 1_065), (0, 2));
-        assert_eq!(requests(&mut windows, 1_000 + 3_899), (0, 2));
-        assert_eq!(requests(&mut windows, 1_000 + 3_900), (0, 0));
+        let mut windows = Window::all();
+        for (secs, more, known) in [
+            (1_000, 1, [0, 0]),
+            (1_004, 1, [1, 1]),
+            (1_064, 0, [2, 2]),
+            (1_065, 0, [0, 2]),
+            (1_000 + 3_899, 0, [0, 2]),
+            (1_000 + 3_900, 0, [0, 0]),
+        ] {
+            assert_eq!(requests(&mut windows, secs, more), known, "{secs}");
+        }
     }
 
     #[test]
     fn a_long_silence_empties_the_windows_and_they_go_on() {
-        let mut windows = Windows::new();
-        windows.advance(at(0));
-        windows.note(&CountedEvent::Requested);
-        assert_eq!(requests(&mut windows, 1_000_000), (0, 0));
-        windows.note(&CountedEvent::Requested);
-        assert_eq!(requests(&mut windows, 1_000_059), (1, 1));
+        let mut windows = Window::all();
+        for (secs, more, known) in [(0, 1, [0, 0]), (1_000_000, 1, [0, 0]), (1_000_059, 0, [1, 1])] {
+            assert_eq!(requests(&mut windows, secs, more), known, "{secs}");
+        }
     }
 }

@@ -1,30 +1,57 @@
 //! Calls to a store that survive its panics and its malformed answers, and the seats of those that travel in no batch.
 
-use std::{panic::AssertUnwindSafe, rc::Rc, sync::Arc};
+use std::{panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Instant};
 
 use futures_util::FutureExt;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
+    listeners::statistics::Recorder,
     manager::Outage,
     runtime::supervisor::message_of,
     store::{AcquiredAll, Acquisition, Replies, Reply, Store, StoreError},
 };
 
-/// The way to the store for calls that travel in no batch. The log of outages sees their answers.
+/// The way to the store. The log of outages sees all answers.
 #[derive(Clone)]
 pub(crate) struct Calls {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) outage: Rc<Outage>,
+    pub(crate) stats: Arc<Recorder>,
 }
 
 impl Calls {
+    /// Makes a call that travels in no batch.
     pub(crate) async fn ask<'a, T>(
         &'a self,
         verb: &str,
         question: impl FnOnce(&'a dyn Store) -> Reply<'a, T>,
     ) -> Result<T, StoreError> {
         self.outage.seen(verb, ask(verb, || question(&*self.store)).await)
+    }
+
+    /// Makes a call whose time is measured.
+    pub(crate) async fn timed<T>(
+        &self,
+        verb: &'static str,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let began = Instant::now();
+        let answer = call.await;
+        self.stats.store_answered(verb, answer.is_ok(), began);
+        self.outage.seen(verb, answer)
+    }
+
+    /// Makes a call for several operations, whose time is measured.
+    pub(crate) async fn timed_each<T>(
+        &self,
+        verb: &'static str,
+        call: impl Future<Output = Vec<Result<T, StoreError>>>,
+    ) -> Vec<Result<T, StoreError>> {
+        let began = Instant::now();
+        let answers = call.await;
+        self.stats.store_answered(verb, answers.iter().all(Result::is_ok), began);
+        answers.into_iter().map(|answer| self.outage.seen(verb, answer)).collect()
     }
 }
 

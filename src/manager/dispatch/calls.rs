@@ -1,26 +1,19 @@
 //! The calls to the store for batches of operations, and the way back of their answers.
 
-use std::{
-    collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
-    rc::Rc,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt, future::join_all};
 use tokio::time::timeout;
 
 use crate::{
     core::{LossReason, Moment},
     lease::{LeaseShared, RecordKey, RenewError},
-    listeners::statistics::{Recorder, Stopwatch},
     manager::{
-        Attempt, Happening, Happenings, Outage,
+        Attempt, Calls, Happening, Happenings,
         dispatch::ask::{ask, ask_each},
     },
-    runtime::{responder::Responder, supervisor::message_of},
-    store::{Hold, Renewed, Store, StoreError},
+    runtime::{responder::Responder, supervisor::caught},
+    store::{Hold, Renewed, StoreError},
 };
 
 pub(crate) struct ReleaseCall {
@@ -47,30 +40,26 @@ pub(crate) struct RenewalCall {
     pub(crate) reply: Option<Responder<Result<Duration, RenewError>>>,
 }
 
-/// The far end of every batch: the store, the log of its outages, the counters, and the way back.
+/// The far end of every batch: the way to the store, and the way back.
 #[derive(Clone)]
-pub(super) struct FarEnd {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) outage: Rc<Outage>,
-    pub(super) stats: Arc<Recorder>,
-    pub(super) answers: Happenings,
+pub(crate) struct FarEnd {
+    pub(crate) calls: Calls,
+    pub(crate) answers: Happenings,
 }
 
 impl FarEnd {
     pub(super) async fn attempt(self, batch: Vec<Attempt>) {
         let asked: Vec<_> = batch.iter().map(|attempt| Arc::clone(&attempt.acquisition)).collect();
-        let stopwatch = Stopwatch::start();
-        let outcomes = ask_each("acquire", asked.len(), || self.store.acquire_each(&asked)).await;
-        for (attempt, outcome) in batch.into_iter().zip(self.seen("acquire", stopwatch, outcomes)) {
+        let outcomes = ask_each("acquire", asked.len(), || self.calls.store.acquire_each(&asked));
+        for (attempt, outcome) in batch.into_iter().zip(self.calls.timed_each("acquire", outcomes).await) {
             self.answers.push(Happening::Attempted(attempt, outcome));
         }
     }
 
     pub(super) async fn release(self, batch: Vec<ReleaseCall>) {
         let asked: Vec<_> = batch.iter().map(|release| (&release.hold, release.cooldown)).collect();
-        let stopwatch = Stopwatch::start();
-        let answers = ask_each("release", asked.len(), || self.store.release_each(&asked)).await;
-        for (release, answer) in batch.iter().zip(self.seen("release", stopwatch, answers)) {
+        let answers = ask_each("release", asked.len(), || self.calls.store.release_each(&asked));
+        for (release, answer) in batch.iter().zip(self.calls.timed_each("release", answers).await) {
             self.answers.push(Happening::Released(release.record, answer));
         }
     }
@@ -78,11 +67,8 @@ impl FarEnd {
     /// Sends each hand-off by itself. A resource has at most one at a time, so there is nothing to gather.
     pub(super) async fn hand_off(self, batch: Vec<HandOffCall>) {
         let one = async |HandOffCall { from, mut attempt, overtake }: HandOffCall| {
-            let stopwatch = Stopwatch::start();
-            let question = || self.store.hand_off(&from.hold, &attempt.acquisition, overtake);
-            let answer = ask("hand_off", question).await;
-            stopwatch.store_answered(&self.stats, "hand_off", answer.is_ok());
-            let (released, acquired) = match self.outage.seen("hand_off", answer) {
+            let question = || self.calls.store.hand_off(&from.hold, &attempt.acquisition, overtake);
+            let (released, acquired) = match self.calls.timed("hand_off", ask("hand_off", question)).await {
                 Ok(handed_off) => {
                     attempt.overtook = overtake && handed_off.others_wait;
                     (Ok(handed_off.released), handed_off.acquired)
@@ -109,35 +95,22 @@ impl FarEnd {
         let within = batch.iter().map(|renewal| renewal.timeout).min().unwrap_or_default();
         let asked: Vec<_> =
             batch.iter().map(|renewal| (renewal.lease.hold(), renewal.lease.terms.acquisition.ttl)).collect();
-        let stopwatch = Stopwatch::start();
-        let answers = timeout(within, ask_each("renew", asked.len(), || self.store.renew_each(&asked))).await;
-        let answers = answers.unwrap_or_else(|_| vec![Err(StoreError::timed_out(within)); batch.len()]);
-        for (renewal, answer) in batch.into_iter().zip(self.seen("renew", stopwatch, answers)) {
+        let too_late = |_| vec![Err(StoreError::timed_out(within)); asked.len()];
+        let answers = ask_each("renew", asked.len(), || self.calls.store.renew_each(&asked));
+        let answers = timeout(within, answers).map(|answers| answers.unwrap_or_else(too_late));
+        let answers = self.calls.timed_each("renew", answers).await;
+        for (renewal, answer) in batch.into_iter().zip(answers) {
             let (lease, sent) = (Arc::clone(&renewal.lease), renewal.sent);
             // The clock of the application may panic, which must not cost the neighbours their answers.
-            match catch_unwind(AssertUnwindSafe(|| renewal.answered(answer))) {
+            match caught(|| renewal.answered(answer)) {
                 Ok(happening) => happening.into_iter().for_each(|happening| self.answers.push(happening)),
                 Err(panic) => {
-                    tracing::error!(
-                        panic = message_of(panic.as_ref()),
-                        "an answer of the store could not be acted on"
-                    );
+                    tracing::error!(panic, "an answer of the store could not be acted on");
                     lease.has_no_answer(sent);
                     self.answers.push(Happening::RenewalMissed(lease.record));
                 }
             }
         }
-    }
-
-    /// Records the answers to one call, and returns them unchanged.
-    fn seen<T>(
-        &self,
-        verb: &'static str,
-        stopwatch: Stopwatch,
-        answers: Vec<Result<T, StoreError>>,
-    ) -> impl Iterator<Item = Result<T, StoreError>> {
-        stopwatch.store_answered(&self.stats, verb, answers.iter().all(Result::is_ok));
-        answers.into_iter().map(move |answer| self.outage.seen(verb, answer))
     }
 }
 

@@ -5,8 +5,6 @@ pub(crate) mod calls;
 
 use std::{
     pin::Pin,
-    rc::Rc,
-    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -15,10 +13,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use self::calls::{FarEnd, HandOffCall, ReleaseCall, RenewalCall};
 use crate::{
-    listeners::statistics::Recorder,
-    manager::{Attempt, Happenings, Outage, weight},
+    manager::{Attempt, weight},
     runtime::batcher::{Batcher, Flight, Number},
-    store::Store,
 };
 
 /// The batchers, one for each operation that many callers may want at the same time, and what they have in flight.
@@ -34,28 +30,16 @@ pub(crate) struct Dispatch {
     stalls: Option<Pin<Box<Sleep>>>,
 }
 
-/// The calls in flight. Each ends with its kind and its number.
-type CallsInFlight = FuturesUnordered<LocalBoxFuture<'static, (BatchKind, Flight)>>;
+/// The calls in flight. Each ends with its number, and the way to tell its batcher.
+type CallsInFlight = FuturesUnordered<LocalBoxFuture<'static, (Landed, Flight)>>;
 
-#[derive(Clone, Copy)]
-enum BatchKind {
-    Attempts,
-    Releases,
-    Renewals,
-    HandOffs,
-}
+/// Tells the batcher of one kind that this call has ended.
+type Landed = fn(&mut Dispatch, Flight);
 
 impl Dispatch {
-    /// Creates the dispatch to this store, whose answers are added to `answers`.
-    pub(crate) fn new(
-        store: &Arc<dyn Store>,
-        outage: &Rc<Outage>,
-        stats: &Arc<Recorder>,
-        answers: Happenings,
-    ) -> Self {
-        let (store, outage, stats) = (Arc::clone(store), Rc::clone(outage), Arc::clone(stats));
+    pub(crate) fn new(end: FarEnd) -> Self {
         Self {
-            end: FarEnd { store, outage, stats, answers },
+            end,
             attempts: Batcher::default(),
             releases: Batcher::default(),
             renewals: Batcher::default(),
@@ -74,13 +58,8 @@ impl Dispatch {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) {
         loop {
             self.send_batches();
-            while let Poll::Ready(Some((kind, flight))) = Pin::new(&mut self.in_flight).poll_next(cx) {
-                match kind {
-                    BatchKind::Attempts => self.attempts.landed(flight),
-                    BatchKind::Releases => self.releases.landed(flight),
-                    BatchKind::Renewals => self.renewals.landed(flight),
-                    BatchKind::HandOffs => self.hand_offs.landed(flight),
-                }
+            while let Poll::Ready(Some((landed, flight))) = Pin::new(&mut self.in_flight).poll_next(cx) {
+                landed(self, flight);
             }
             let stalls = [
                 self.attempts.stalls_at(),
@@ -102,21 +81,21 @@ impl Dispatch {
     /// at once gets the resource.
     fn send_batches(&mut self) {
         let Self { end, attempts, releases, renewals, hand_offs, in_flight, .. } = self;
-        send(renewals, BatchKind::Renewals, in_flight, |batch| end.clone().renew(batch));
-        send(releases, BatchKind::Releases, in_flight, |batch| end.clone().release(batch));
-        send(hand_offs, BatchKind::HandOffs, in_flight, |batch| end.clone().hand_off(batch));
-        send(attempts, BatchKind::Attempts, in_flight, |batch| end.clone().attempt(batch));
+        send(renewals, |it, call| it.renewals.landed(call), in_flight, |batch| end.clone().renew(batch));
+        send(releases, |it, call| it.releases.landed(call), in_flight, |batch| end.clone().release(batch));
+        send(hand_offs, |it, call| it.hand_offs.landed(call), in_flight, |batch| end.clone().hand_off(batch));
+        send(attempts, |it, call| it.attempts.landed(call), in_flight, |batch| end.clone().attempt(batch));
     }
 }
 
 /// Sends the batches of one kind that may be in flight now.
 fn send<Verb, Call: Future<Output = ()> + 'static>(
     gathered: &mut Batcher<Verb>,
-    kind: BatchKind,
+    landed: Landed,
     in_flight: &CallsInFlight,
     call: impl Fn(Vec<Verb>) -> Call,
 ) {
     while let Some((flight, batch)) = gathered.next(Instant::now) {
-        in_flight.push(call(batch).map(move |()| (kind, flight)).boxed_local());
+        in_flight.push(call(batch).map(move |()| (landed, flight)).boxed_local());
     }
 }

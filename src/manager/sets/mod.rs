@@ -13,11 +13,11 @@ use self::one_by_one::{names, one_by_one};
 pub(crate) use self::set::{Set, Sets, TriedAll};
 
 use crate::{
-    core::{Acquisition, Executed, Moment, ResourceName, Validity},
+    core::{Acquisition, Moment, ResourceName, Validity},
     lease::{Lease, LeaseSet, LeaseShared},
-    listeners::statistics::{Class, CountedEvent, RequestEnd, Stopwatch},
+    listeners::statistics::{Class, CountedEvent, RequestEnd},
     manager::{
-        Calls, Cause, Happening, LockManager, Record, Role, dispatch::ask::ask_for_all, is_alone,
+        Cause, Happening, LockManager, Record, Role, dispatch::ask::ask_for_all, is_alone,
         waiting::attempts::NEVER_SENT,
     },
     request::{Acquire, AcquireAll, AcquireError, ValidRequest},
@@ -67,9 +67,8 @@ impl LockManager {
         let reply = set.reply.clone();
         self.sets.insert(tried[0].hold.token, set);
         self.stats.note(None, CountedEvent::Attempted);
-        let (Calls { store, outage }, happenings, in_flight) =
+        let (calls, happenings, in_flight) =
             (self.calls(), self.happenings.clone(), Arc::new(self.shutdown.in_flight()));
-        let stats = Arc::clone(&self.stats);
         // Validity counts from here: before anything is sent.
         let (sent, began, asked) = (self.clock.now(), Instant::now(), self.seats.sets.ask());
         actix_rt::spawn(async move {
@@ -82,17 +81,12 @@ impl LockManager {
                 return tell(Err(StoreError::unavailable(NEVER_SENT)));
             }
             let within = within.saturating_sub(began.elapsed());
-            let mut asking = pin!(async {
-                let stopwatch = Stopwatch::start();
-                let answer = ask_for_all(&*store, &tried).await;
-                stopwatch.store_answered(&stats, "acquire_all", answer.is_ok());
-                answer
-            });
+            let mut asking = pin!(calls.timed("acquire_all", ask_for_all(&*calls.store, &tried)));
             match timeout(within, &mut asking).await {
-                Ok(outcome) => tell(outage.seen("acquire_all", outcome)),
+                Ok(outcome) => tell(outcome),
                 Err(_) => {
                     tell(Err(StoreError::timed_out(within)));
-                    tell(outage.seen("acquire_all", asking.await));
+                    tell(asking.await);
                 }
             }
         });
@@ -171,13 +165,13 @@ impl LockManager {
         outcome: &Result<AcquiredAll, StoreError>,
         sent: Moment,
     ) {
-        let executed = match outcome {
-            Ok(AcquiredAll::Granted(_)) => Executed::Certainly,
-            Err(error) if error.certainty() == Certainty::Unknown => Executed::Perhaps,
+        let unknown = match outcome {
+            Ok(AcquiredAll::Granted(_)) => false,
+            Err(error) if error.certainty() == Certainty::Unknown => true,
             Ok(_) | Err(_) => return,
         };
         for tried in tried {
-            self.reclaim(tried.hold.clone(), executed, sent + tried.ttl);
+            self.reclaim(tried.hold.clone(), unknown, sent + tried.ttl);
         }
     }
 
@@ -200,7 +194,7 @@ impl LockManager {
                 let end = RequestEnd::Failed("too_late");
                 request.span.ended(end.as_str(), 1, waited);
                 too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
-                self.reclaim(hold, Executed::Certainly, sent + ttl);
+                self.reclaim(hold, false, sent + ttl);
                 self.count(1, class, end);
             }
         }

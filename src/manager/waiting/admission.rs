@@ -77,7 +77,6 @@ impl LockManager {
             alone: is_alone(&request.terms.acquisition),
         });
         let (resource, token) = (hold.resource.clone(), hold.token);
-        let in_flight = self.shutdown.in_flight();
         let waiter = WaitingRequest {
             request,
             reply,
@@ -86,7 +85,7 @@ impl LockManager {
             place: None,
             watch: None,
             attempt: None,
-            _in_flight: in_flight,
+            _in_flight: self.shutdown.in_flight(),
         };
         let record = self.records.insert(Record::new(hold, decisions, Role::Waiting(Box::new(waiter))));
         self.records.name(token, record);

@@ -115,22 +115,18 @@ impl LockManager {
     ) -> Option<Refused> {
         let class = self.records.with(record, |it| it.waiter()?.request.terms.class).flatten();
         let (counted, error) = match (end, failure) {
-            (End::Cancelled, _) => {
-                self.stats.note(class, CountedEvent::Ended(RequestEnd::Cancelled));
-                self.end_span(record, RequestEnd::Cancelled, now);
-                return None;
-            }
+            (End::Cancelled, _) => (RequestEnd::Cancelled, None),
             (End::TooLate, _) => {
-                let ttl = self
-                    .records
-                    .with(record, |it| it.waiter().map(|it| it.request.terms.acquisition.ttl))??;
-                (RequestEnd::Failed("too_late"), AcquireError::TooLate { ttl })
+                let ttl =
+                    self.records.with(record, |it| Some(it.waiter()?.request.terms.acquisition.ttl))??;
+                (RequestEnd::Failed("too_late"), Some(AcquireError::TooLate { ttl }))
             }
-            (_, Some(error)) => (RequestEnd::Failed(error.kind()), error),
-            (end, None) => self.last_answer(record, end, now)?,
+            (_, Some(error)) => (RequestEnd::Failed(error.kind()), Some(error)),
+            (end, None) => self.last_answer(record, end, now).map(|(end, error)| (end, Some(error)))?,
         };
         self.stats.note(class, CountedEvent::Ended(counted));
         self.end_span(record, counted, now);
+        let error = error?;
         self.records.with(record, |it| {
             let (resource, token) = (it.hold.resource.clone(), it.hold.token.prefix());
             tracing::debug!(%resource, %token, attempts = it.decisions.attempts(), %error, "not granted");

@@ -11,11 +11,8 @@ const AT_MOST: usize = 1_024;
 #[derive(Default)]
 pub(crate) struct Demands(HashMap<ResourceName, KnownDemand>);
 
-struct KnownDemand {
-    demand: Demand,
-    /// The moment at which somebody had to wait for it last.
-    asked: Moment,
-}
+/// A demand, and the moment at which somebody had to wait for the resource last.
+type KnownDemand = (Demand, Moment);
 
 impl Demands {
     /// Returns the demand for a resource that somebody has to wait for now.
@@ -23,30 +20,28 @@ impl Demands {
         if self.0.len() >= AT_MOST && !self.0.contains_key(resource) {
             self.forget_half();
         }
-        let new = || KnownDemand { demand: Demand::default(), asked: now };
-        let known = self.0.entry(resource.clone()).or_insert_with(new);
-        known.asked = now;
-        &mut known.demand
+        let (demand, asked) = self.0.entry(resource.clone()).or_insert_with(|| (Demand::default(), now));
+        *asked = now;
+        demand
     }
 
     /// Returns the demand for a resource that somebody has waited for.
     pub(crate) fn known(&mut self, resource: &ResourceName) -> Option<&mut Demand> {
-        self.0.get_mut(resource).map(|known| &mut known.demand)
+        self.0.get_mut(resource).map(|(demand, _)| demand)
     }
 
     /// Forgets the resources that nobody has waited for in a long time.
     pub(crate) fn forget_old(&mut self, now: Moment) {
-        self.0.retain(|_, known| known.asked.elapsed(now) <= LONGEST_MEMORY);
+        self.0.retain(|_, (_, asked)| asked.elapsed(now) <= LONGEST_MEMORY);
     }
 
     /// Forgets the resources that nobody has waited for in the longest time: half of them, so that most cost no search.
     fn forget_half(&mut self) {
-        let mut asked: Vec<Moment> = self.0.values().map(|known| known.asked).collect();
-        let (_, median, _) = asked.select_nth_unstable(AT_MOST / 2);
-        let median = *median;
+        let mut all: Vec<Moment> = self.0.values().map(|(_, asked)| *asked).collect();
+        let median = *all.select_nth_unstable(AT_MOST / 2).1;
         let mut kept = AT_MOST / 2;
-        self.0.retain(|_, known| {
-            let stays = known.asked > median && kept > 0;
+        self.0.retain(|_, (_, asked)| {
+            let stays = *asked > median && kept > 0;
             kept -= usize::from(stays);
             stays
         });
@@ -58,13 +53,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::core::{Token, made_up::at_millis as at};
 
     fn name(number: u64) -> ResourceName {
         ResourceName::new(number.to_string()).unwrap()
-    }
-
-    fn at(millis: u64) -> Moment {
-        Moment::since_origin(Duration::from_millis(millis))
     }
 
     #[test]
@@ -92,13 +84,9 @@ mod tests {
     #[test]
     fn resources_of_one_moment_are_bounded_too() {
         let mut demands = Demands::default();
-        (0..3_000).for_each(|number| {
-            demands.asked(&name(number), at(7)).holder(token(), at(7));
-        });
+        for number in 0..3_000 {
+            demands.asked(&name(number), at(7)).holder(Token::from_bits(1).prefix(), at(7));
+        }
         assert!(demands.0.len() <= AT_MOST);
-    }
-
-    fn token() -> crate::core::TokenPrefix {
-        crate::core::Token::from_bits(1).prefix()
     }
 }

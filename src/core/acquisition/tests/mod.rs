@@ -56,10 +56,14 @@ fn ends(end: End) -> Steps {
     Steps { end: Some(end), leave: true, remove: true, ..Steps::default() }
 }
 
+/// The steps that release what opens at this moment.
+fn release(opening: u64, hand_off: bool) -> Steps {
+    Steps { release: Some(ReleaseStep { opening: at(opening), hand_off }), ..Steps::default() }
+}
+
 /// The steps of a request that leaves something behind in the store.
 fn releases(end: Option<End>, now: u64) -> Steps {
-    let release = Some(ReleaseStep { opening: at(now), hand_off: false });
-    Steps { end, leave: true, release, ..Steps::default() }
+    Steps { end, leave: true, ..release(now, false) }
 }
 
 fn on(acquisition: &mut Acquisition, now: u64, event: Event) -> Steps {

@@ -17,30 +17,27 @@ fn released(acquisition: &mut Acquisition, mut now: u64, certain: bool) -> Vec<u
     }
 }
 
+/// The steps of a request whose ticket stays for others.
+fn abandons(end: End) -> Steps {
+    Steps { end: Some(end), abandon: true, ..wake_after(0) }
+}
+
 #[test]
-fn a_queue_ticket_is_released_when_the_caller_goes() {
+fn a_queue_ticket_is_released_when_the_caller_goes_until_that_is_certain_or_the_ticket_has_ended() {
     let events = queued(&[(20, Event::CallerGone)]);
     let mut acquisition = expect(terms(), &events, ALONE, releases(Some(End::Cancelled), 20));
-    assert_eq!(released(&mut acquisition, 30, true), [30], "one certain answer is enough");
+    assert_eq!(released(&mut acquisition.clone(), 30, true), [30], "one certain answer is enough");
+    let sent = released(&mut acquisition, 20, false);
+    assert_eq!(sent, [20, 40, 80, 160, 320, 640, 1_280, 2_560], "until the ticket has ended");
 }
 
 #[test]
 fn a_waiter_that_gives_up_early_is_refused_and_leaves_the_queue() {
     expect(terms(), &queued(&[(20, Event::Hopeless)]), ALONE, releases(Some(End::Refused), 20));
     expect(terms(), &[(0, Event::Follow(3)), (0, Event::Hopeless)], ALONE, ends(End::Refused));
-    let kept = Some(Duration::ZERO);
-    let kept = Steps { end: Some(End::Refused), abandon: true, wake_after: kept, ..Steps::default() };
-    expect(terms(), &queued(&[(20, Event::Hopeless)]), LEADER, kept);
+    expect(terms(), &queued(&[(20, Event::Hopeless)]), LEADER, abandons(End::Refused));
     // Its caller has been answered: nothing is given up a second time.
     expect(terms(), &queued(&[(20, Event::Hopeless), (25, Event::Hopeless)]), LEADER, Steps::default());
-}
-
-#[test]
-fn a_release_is_repeated_until_it_is_certain_or_the_ticket_has_ended() {
-    let (mut acquisition, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), ALONE);
-    let sent = released(&mut acquisition, 20, false);
-    assert_eq!(sent, [20, 40, 80, 160, 320, 640, 1_280, 2_560]);
-    assert!(sent.iter().all(|sent| *sent < 20 + TICKET_TTL));
 }
 
 #[test]
@@ -68,13 +65,7 @@ fn a_ticket_may_outlive_the_lease_that_it_is_for() {
 #[test]
 fn a_ticket_that_others_rely_on_stays_without_its_caller() {
     let mut events = queued(&[(20, Event::CallerGone)]);
-    let abandons = Steps {
-        end: Some(End::Cancelled),
-        abandon: true,
-        wake_after: Some(Duration::ZERO),
-        ..Steps::default()
-    };
-    expect(terms(), &events, LEADER, abandons);
+    expect(terms(), &events, LEADER, abandons(End::Cancelled));
     // Its caller goes once; it lives on beyond the end of its wait, and asks like anybody else.
     events.push((21, Event::CallerGone));
     expect(terms(), &events, LEADER, Steps::default());
@@ -83,11 +74,8 @@ fn a_ticket_that_others_rely_on_stays_without_its_caller() {
     // An end of its own has nobody to be told.
     events.push((WAIT + 9, answered(WAIT + 1, Answer::QueueFull)));
     expect(terms(), &events, LEADER, releases(None, WAIT + 9));
-}
-
-#[test]
-fn a_ticket_that_nobody_relies_on_any_more_is_released() {
-    let (mut acquisition, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), LEADER);
+    // It is released once nobody relies on it any more.
+    let (mut acquisition, _) = after(terms(), &events[..3], LEADER);
     assert_eq!(on(&mut acquisition, 30, Event::LeftAlone), releases(None, 30));
 }
 
@@ -132,13 +120,13 @@ fn a_grant_becomes_a_lease() {
 
 #[test]
 fn a_grant_that_nobody_receives_is_handed_off_or_released() {
-    let passes_on = |end, now| {
-        let release = Some(ReleaseStep { opening: at(now), hand_off: true });
-        Steps { release, ..releases(end, now) }
-    };
+    let passes_on = |end, now| Steps { end, leave: true, ..release(now, true) };
     let granted = |at| (at, answered(0, Answer::Granted));
     let gone = Situation { caller_gone: true, ..ALONE };
     expect(terms(), &[LEAD, granted(10)], gone, passes_on(Some(End::Cancelled), 10));
+    // What was shared is not handed off.
+    let shared = Terms { alone: false, ..terms() };
+    expect(shared, &[LEAD, granted(10)], gone, releases(Some(End::Cancelled), 10));
     expect(terms(), &[LEAD, granted(TTL)], ALONE, passes_on(Some(End::TooLate), TTL));
     let mut acquisition =
         expect(terms(), &[LEAD, (5, Event::CallerGone), granted(10)], ALONE, passes_on(None, 10));
@@ -148,16 +136,13 @@ fn a_grant_that_nobody_receives_is_handed_off_or_released() {
 #[test]
 fn a_lease_is_released_once_that_is_certain() {
     let (mut acquisition, _) = after(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE);
-    let release = Event::Release { opening: at(700), end: at(TTL), hand_off: true };
-    let steps = Steps { release: Some(ReleaseStep { opening: at(700), hand_off: true }), ..Steps::default() };
-    assert_eq!(on(&mut acquisition, 500, release), steps);
-    assert_eq!(on(&mut acquisition, 505, release), Steps::default(), "it is on its way");
+    let ends = Event::Release { opening: at(700), end: at(TTL), hand_off: true };
+    assert_eq!(on(&mut acquisition, 500, ends), release(700, true));
+    assert_eq!(on(&mut acquisition, 505, ends), Steps::default(), "it is on its way");
     assert_eq!(on(&mut acquisition, 510, Event::Released { certain: false }), wake_after(20));
-    assert_eq!(on(&mut acquisition, 515, release), Steps::default(), "it is repeated");
+    assert_eq!(on(&mut acquisition, 515, ends), Steps::default(), "it is repeated");
     // It is not handed off any more: whoever was to get it has had an answer.
-    let steps =
-        Steps { release: Some(ReleaseStep { opening: at(700), hand_off: false }), ..Steps::default() };
-    assert_eq!(on(&mut acquisition, 530, Event::Due), steps);
+    assert_eq!(on(&mut acquisition, 530, Event::Due), release(700, false));
     let over = Steps { remove: true, ..Steps::default() };
     assert_eq!(on(&mut acquisition, 540, Event::Released { certain: true }), over);
 }
@@ -168,12 +153,10 @@ fn nothing_is_handed_off_while_an_earlier_attempt_may_still_be_executed() {
     let events = [LEAD, unknown, (85, Event::Due), (90, answered(85, Answer::Granted))];
     let (mut acquisition, _) = after(terms(), &events, ALONE);
     let mut later = acquisition.clone();
-    let release = |end| Event::Release { opening: at(0), end: at(end), hand_off: true };
-    let steps = on(&mut acquisition, 500, release(400));
-    assert_eq!(steps.release, Some(ReleaseStep { opening: at(0), hand_off: false }));
+    let ends = |end| Event::Release { opening: at(0), end: at(end), hand_off: true };
+    assert_eq!(on(&mut acquisition, 500, ends(400)), release(0, false));
     assert_eq!(released(&mut acquisition, 500, true).last(), Some(&20_960));
-    let steps = on(&mut later, TTL, release(TTL + 10));
-    assert_eq!(steps.release, Some(ReleaseStep { opening: at(0), hand_off: true }), "its time is over");
+    assert_eq!(on(&mut later, TTL, ends(TTL + 10)), release(0, true), "its time is over");
 }
 
 #[test]
@@ -182,15 +165,6 @@ fn a_lost_lease_is_over_unless_an_attempt_may_still_be_executed() {
     assert!(on(&mut Acquisition::held(None), 500, lost).remove);
     assert!(on(&mut Acquisition::held(Some(at(400))), 500, lost).remove);
     let mut acquisition = Acquisition::held(Some(at(1_000)));
-    let release = Some(ReleaseStep { opening: at(900), hand_off: false });
-    assert_eq!(on(&mut acquisition, 500, lost), Steps { release, ..Steps::default() });
+    assert_eq!(on(&mut acquisition, 500, lost), release(900, false));
     assert_eq!(released(&mut acquisition, 500, true), [500, 520, 560, 640, 800]);
-}
-
-#[test]
-fn what_was_shared_is_not_handed_off() {
-    let shared = Terms { alone: false, ..terms() };
-    let gone = Situation { caller_gone: true, ..ALONE };
-    let (_, steps) = after(shared, &[LEAD, (10, answered(0, Answer::Granted))], gone);
-    assert_eq!(steps.release, Some(ReleaseStep { opening: at(10), hand_off: false }));
 }
