@@ -133,6 +133,7 @@ impl Config {
         started::note(&self.store, &manager);
         Ok(manager)
     }
+
     /// Moves the settings that were not set out of the way of those that were, so that only settings that were set can
     /// contradict each other. `is_said` is given names such as `lease.ttl`.
     ///

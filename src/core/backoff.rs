@@ -187,6 +187,7 @@ mod tests {
         ] {
             let millis = [preset.initial, preset.max].map(|pause| pause.as_millis());
             assert_eq!((preset.check(), millis, preset.max_attempts()), (Ok(()), [initial, max], attempts));
+            assert_eq!((preset.factor(), preset.jitter_of_pauses()), (2.0, Jitter::Equal));
         }
     }
 

@@ -192,7 +192,10 @@ pub(crate) const BUGS: &[Bug] = &[
     ),
     bug(
         "a shared hold is handed off",
-        Test(UNIT_TESTS, "core::acquisition::tests::release::what_was_shared_is_not_handed_off"),
+        Test(
+            UNIT_TESTS,
+            "core::acquisition::tests::release::a_grant_that_nobody_receives_is_handed_off_or_released",
+        ),
     ),
     // The tuner.
     bug("a queue that comes and goes is bounded as one that stays", Test(TUNING, SHIFTING)),

@@ -51,6 +51,7 @@ fn nothing_is_found_without_a_bug(programs: &Programs) {
     for (program, test) in tests {
         let found = programs.test(program, test, "");
         assert!(found.is_healthy, "{test} fails without a bug:\n{}", found.output);
+        assert!(found.output.contains(" 1 passed;"), "there is no test {test}");
     }
     println!("{:5.1} s without a bug", began.elapsed().as_secs_f64());
 }

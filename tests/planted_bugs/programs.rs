@@ -48,6 +48,8 @@ impl Programs {
             // Most bugs show themselves soon: to optimise would take longer than it saves.
             .args(["--config", "profile.test.package.leasehold.opt-level=0"])
             .args(programs_of_suites().iter().flat_map(|program| ["--test", program]))
+            // Nobody changes something and compiles it again.
+            .env("CARGO_INCREMENTAL", "0")
             .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
             // By its path: a dependency may name another toolchain in its folder, which `rustc` from rustup would look for.
             .env("RUSTC", Path::new(env!("CARGO")).with_file_name("rustc"))

@@ -56,11 +56,12 @@ impl Resource {
         }
         let fence = match self.holders.check(asked) {
             Ok(Compatibility::ReEntry(fence)) => fence,
-            // If nobody holds, the waiters are taken for dead, or there are more dead ones ahead than one verb checks.
-            Ok(Compatibility::BesideItsOwn | Compatibility::Fits(None)) => turn.new_fence(),
+            Ok(Compatibility::BesideItsOwn) => turn.new_fence(),
             Ok(Compatibility::Fits(_)) if self.queue.is_empty() || planted!("a newcomer overtakes") => {
                 turn.new_fence()
             }
+            // The waiters are taken for dead, or there are more dead ones ahead than one verb checks.
+            Ok(Compatibility::Fits(None)) => turn.new_fence(),
             Ok(Compatibility::Fits(Some(busy)) | Compatibility::InTheWay(busy)) => {
                 let refusal = refusal(busy, now);
                 return Ok(self.keep_out(asked, refusal, turn));
