@@ -33,7 +33,7 @@ pub struct Violation {
     pub about: Option<(Token, u64)>,
 }
 
-/// What was found in a history.
+/// The findings of a check of a history.
 #[derive(Default)]
 pub struct Findings {
     /// The properties that were broken, in the order of the events.

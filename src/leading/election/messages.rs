@@ -1,4 +1,4 @@
-//! The messages to an election, the events that it tells, and those who are told.
+//! The messages to an election, the events that it tells, and their recipients.
 
 use std::{fmt, sync::Arc, time::Duration};
 
