@@ -5,7 +5,6 @@ pub(super) mod context;
 use std::{
     cell::{Cell, RefCell},
     future::poll_fn,
-    panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
     rc::Rc,
     sync::Arc,
@@ -23,7 +22,7 @@ use crate::{
     core::{Doubling, InvalidValue},
     lease::Lease,
     manager::LockManager,
-    runtime::supervisor::message_of,
+    runtime::supervisor::caught,
 };
 
 /// An actor of which one runs in a whole fleet: in the process that is elected.
@@ -119,9 +118,9 @@ impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
         let resource = lease.resource();
         loop {
             let began = Instant::now();
-            let end = match catch_unwind(AssertUnwindSafe(|| self.factory.borrow_mut()())) {
+            let end = match caught(|| self.factory.borrow_mut()()) {
                 Ok(actor) => live(&lease, actor, &stop).await,
-                Err(panic) => LifeEnd::Panicked(message_of(panic.as_ref())),
+                Err(panic) => LifeEnd::Panicked(panic),
             };
             let is_told = stop.is_cancelled();
             if let LifeEnd::Panicked(panic) = &end
@@ -177,10 +176,10 @@ async fn live<A: Actor<Context = SingletonContext<A>>>(
             life.ctx().stop();
         }
         began = true;
-        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut *life).poll(cx))) {
+        match caught(|| Pin::new(&mut *life).poll(cx)) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(())) => Poll::Ready(LifeEnd::Stopped),
-            Err(panic) => Poll::Ready(LifeEnd::Panicked(message_of(panic.as_ref()))),
+            Err(panic) => Poll::Ready(LifeEnd::Panicked(panic)),
         }
     })
     .await;
@@ -189,8 +188,8 @@ async fn live<A: Actor<Context = SingletonContext<A>>>(
         life.ctx().terminate();
     }
     // A drop may call `stopping` and `stopped`, which may panic.
-    match (catch_unwind(AssertUnwindSafe(|| drop(life))), end) {
-        (Err(panic), LifeEnd::Over | LifeEnd::Stopped) => LifeEnd::Panicked(message_of(panic.as_ref())),
+    match (caught(|| drop(life)), end) {
+        (Err(panic), LifeEnd::Over | LifeEnd::Stopped) => LifeEnd::Panicked(panic),
         // The first panic says more than one that follows from it.
         (_, end) => end,
     }
