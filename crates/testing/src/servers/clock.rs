@@ -72,14 +72,14 @@ fn library() -> &'static PathBuf {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let library = kept().join("clock.so");
-        let unfinished = library.with_extension(std::process::id().to_string());
-        let source = unfinished.with_extension("c");
+        // Other processes may be compiling it at this moment.
+        let workplace = tempfile::tempdir_in(kept()).expect("a directory for the compiler");
+        let [source, unfinished] = ["clock.c", "clock.so"].map(|name| workplace.path().join(name));
         fs::write(&source, include_str!("clockshim.c")).expect("a file");
         let mut compiler = Command::new("cc");
         compiler.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&unfinished).arg(&source);
         assert!(compiler.status().expect("a C compiler must be installed").success(), "it must compile");
-        fs::remove_file(source).expect("a file that can be removed");
-        // Renamed as a whole: another process may be starting with it at this moment.
+        // Renamed as a whole: another process may be starting with it.
         fs::rename(unfinished, &library).expect("a library that can be renamed");
         library
     })
