@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::load::name;
 use crate::outages::{
-    scenario::{Conflicts, FIRST_KEPT, Keys, RESOURCES, Rig, Scenario, all_kinds},
+    scenario::{CALM, Conflicts, FIRST_KEPT, Keys, MISSED, RESOURCES, Rig, Scenario, all_kinds},
     sentinel::kill_ahead_of,
 };
 use leasehold_testing::servers::{RedisCluster, slot_of_tag};
@@ -30,8 +30,9 @@ fn failed_over() -> Rig {
 
 fn killed() -> Rig {
     rig(0, |cluster, master| {
+        cluster.set_node_timeout(MISSED);
         cluster.nodes[master].kill();
-        cluster.wait_until_master(replica_of(master));
+        wait_for_replica(cluster, master);
     })
 }
 
@@ -46,7 +47,7 @@ fn killed_acked() -> Rig {
 
 /// Each resource that is kept for long, with one that is not.
 fn moved() -> Rig {
-    rig_on(RedisCluster::calm(), 0, |cluster, _| {
+    rig(0, |cluster, _| {
         let mut moved = Vec::new();
         for resource in (FIRST_KEPT..RESOURCES).chain([0]) {
             let slot = slot_of_tag(&name(resource));
@@ -61,10 +62,7 @@ fn moved() -> Rig {
 }
 
 fn rig(replicas_ack: u32, happens: fn(&mut RedisCluster, usize)) -> Rig {
-    rig_on(RedisCluster::start(), replicas_ack, happens)
-}
-
-fn rig_on(mut cluster: RedisCluster, replicas_ack: u32, happens: fn(&mut RedisCluster, usize)) -> Rig {
+    let mut cluster = RedisCluster::calm();
     Rig {
         store: format!("url = {:?}\nreplicas_ack = {replicas_ack}", cluster.url()),
         kinds: all_kinds(),
@@ -77,11 +75,17 @@ fn rig_on(mut cluster: RedisCluster, replicas_ack: u32, happens: fn(&mut RedisCl
 }
 
 fn kill_ahead(cluster: &mut RedisCluster, master: usize) {
+    cluster.set_node_timeout(MISSED);
     let (masters, replicas) = cluster.nodes.split_at_mut(replica_of(0));
     kill_ahead_of(&mut masters[master], &[&replicas[master]]);
-    cluster.wait_until_master(replica_of(master));
+    wait_for_replica(cluster, master);
     cluster.nodes[master].restart();
     cluster.wait_until_whole();
+}
+
+fn wait_for_replica(cluster: &RedisCluster, master: usize) {
+    cluster.wait_until_master(replica_of(master));
+    cluster.set_node_timeout(CALM);
 }
 
 /// The place of the replica of a master that has not been replaced yet.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::outages::{
-    scenario::{Conflicts, Keys, Rig, Scenario, all_kinds},
+    scenario::{CALM, Conflicts, Keys, MISSED, Rig, Scenario, all_kinds},
     single::FROZEN,
 };
 use leasehold_testing::{
@@ -57,12 +57,13 @@ fn frozen() -> Rig {
 }
 
 fn rig(replicas_ack: u32, happens: fn(&mut Sentinels, usize)) -> Rig {
-    let mut servers = Sentinels::start();
+    let mut servers = Sentinels::calm();
     Rig {
         store: format!("url = {:?}\nreplicas_ack = {replicas_ack}", servers.url()),
         kinds: all_kinds(),
         outage: Box::new(move || {
             let master = servers.master();
+            servers.set_down_after(MISSED);
             happens(&mut servers, master);
             Box::new(move || servers.servers[servers.master()].keys()) as Keys
         }),
@@ -104,6 +105,7 @@ fn written(master: &RedisServer) -> u64 {
 
 fn wait_for_another(servers: &Sentinels, master: usize) {
     until("another master", || servers.master() != master);
+    servers.set_down_after(CALM);
 }
 
 fn wait_for_two_replicas(servers: &Sentinels) {

@@ -79,6 +79,15 @@ impl RedisCluster {
         format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", self.nodes[0].port(), self.nodes[4].port())
     }
 
+    /// Has the nodes that run take another one for dead after this time without an answer, from now on.
+    pub fn set_node_timeout(&self, time: Duration) {
+        let millis = time.as_millis().to_string();
+        for node in &self.nodes {
+            // One that is dead is not told.
+            let _ = node.try_command(&["CONFIG", "SET", "cluster-node-timeout", &millis]);
+        }
+    }
+
     /// Moves the clocks of all nodes forward.
     pub fn advance(&self, by: Duration) {
         self.nodes.iter().for_each(|node| node.advance(by));

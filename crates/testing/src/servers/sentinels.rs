@@ -78,6 +78,15 @@ impl Sentinels {
         self.sentinels[0].command(&["SENTINEL", "FAILOVER", SERVICE]).expect("a failover that begins");
     }
 
+    /// Has the sentinels take a master for dead after this time without an answer, from now on.
+    pub fn set_down_after(&self, time: Duration) {
+        let millis = time.as_millis().to_string();
+        for sentinel in &self.sentinels {
+            let words = ["SENTINEL", "SET", SERVICE, "down-after-milliseconds", &millis];
+            sentinel.command(&words).expect("a sentinel that can be set");
+        }
+    }
+
     /// Moves the clocks of all servers forward.
     pub fn advance(&self, by: Duration) {
         self.servers.iter().for_each(|server| server.advance(by));
