@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::load::name;
 use crate::outages::{
-    scenario::{CALM, Conflicts, FIRST_KEPT, Keys, MISSED, RESOURCES, Rig, Scenario, all_kinds},
+    scenario::{Conflicts, FIRST_KEPT, Keys, RESOURCES, Rig, Scenario, all_kinds},
     sentinel::kill_ahead_of,
 };
 use leasehold_testing::servers::{RedisCluster, slot_of_tag};
@@ -30,9 +30,8 @@ fn failed_over() -> Rig {
 
 fn killed() -> Rig {
     rig(0, |cluster, master| {
-        cluster.set_node_timeout(MISSED);
         cluster.nodes[master].kill();
-        wait_for_replica(cluster, master);
+        cluster.wait_until_master(replica_of(master));
     })
 }
 
@@ -75,17 +74,11 @@ fn rig(replicas_ack: u32, happens: fn(&mut RedisCluster, usize)) -> Rig {
 }
 
 fn kill_ahead(cluster: &mut RedisCluster, master: usize) {
-    cluster.set_node_timeout(MISSED);
     let (masters, replicas) = cluster.nodes.split_at_mut(replica_of(0));
     kill_ahead_of(&mut masters[master], &[&replicas[master]]);
-    wait_for_replica(cluster, master);
+    cluster.wait_until_master(replica_of(master));
     cluster.nodes[master].restart();
     cluster.wait_until_whole();
-}
-
-fn wait_for_replica(cluster: &RedisCluster, master: usize) {
-    cluster.wait_until_master(replica_of(master));
-    cluster.set_node_timeout(CALM);
 }
 
 /// The place of the replica of a master that has not been replaced yet.

@@ -17,13 +17,6 @@ const AFTER: Duration = Duration::from_secs(8);
 /// How long something is given at most beyond what it needs, on a machine that is busy with other things.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// How long a master that was killed is missed before another one takes its place.
-pub(crate) const MISSED: Duration = Duration::from_secs(1);
-
-/// The same before and after that. A busy machine gives a server no turn for seconds, and one more failover, of which the
-/// scenario knows nothing, would forget what was granted since.
-pub(crate) const CALM: Duration = Duration::from_mins(10);
-
 /// The number of the first resource that is kept for long; those before it change hands all the time.
 pub(crate) const FIRST_KEPT: usize = 8;
 pub(crate) const RESOURCES: usize = 12;

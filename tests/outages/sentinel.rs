@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::outages::{
-    scenario::{CALM, Conflicts, Keys, MISSED, Rig, Scenario, all_kinds},
+    scenario::{Conflicts, Keys, Rig, Scenario, all_kinds},
     single::FROZEN,
 };
 use leasehold_testing::{
@@ -31,7 +31,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 fn killed() -> Rig {
     rig(0, |servers, master| {
         servers.servers[master].kill();
-        wait_for_another(servers, master);
+        servers.wait_for_another(master);
     })
 }
 
@@ -48,7 +48,7 @@ fn frozen() -> Rig {
     rig(0, |servers, master| {
         let start = Instant::now();
         servers.servers[master].pause();
-        wait_for_another(servers, master);
+        servers.wait_for_another(master);
         thread::sleep(FROZEN.saturating_sub(start.elapsed()));
         servers.servers[master].resume();
         // Until then it takes itself for a master.
@@ -63,7 +63,6 @@ fn rig(replicas_ack: u32, happens: fn(&mut Sentinels, usize)) -> Rig {
         kinds: all_kinds(),
         outage: Box::new(move || {
             let master = servers.master();
-            servers.set_down_after(MISSED);
             happens(&mut servers, master);
             Box::new(move || servers.servers[servers.master()].keys()) as Keys
         }),
@@ -77,7 +76,7 @@ fn kill_ahead(servers: &mut Sentinels, master: usize) {
     for (_, master) in others {
         kill_ahead_of(master, &replicas);
     }
-    wait_for_another(servers, master);
+    servers.wait_for_another(master);
     servers.servers[master].restart();
     let port = servers.servers[servers.master()].port().to_string();
     servers.servers[master].command(&["REPLICAOF", "127.0.0.1", &port]);
@@ -101,11 +100,6 @@ fn written(master: &RedisServer) -> u64 {
     let info: String = redis::from_redis_value(master.command(&["INFO", "replication"])).expect("a text");
     let offset = info.lines().find_map(|line| line.strip_prefix("master_repl_offset:"));
     offset.and_then(|offset| offset.trim_end().parse().ok()).expect("a number")
-}
-
-fn wait_for_another(servers: &Sentinels, master: usize) {
-    until("another master", || servers.master() != master);
-    servers.set_down_after(CALM);
 }
 
 fn wait_for_two_replicas(servers: &Sentinels) {

@@ -1,11 +1,9 @@
 //! Faults of a cluster.
 
-use std::time::Duration;
-
 use leasehold_doctor::Severity;
 
 use crate::deployments::doctor::{address, examine, found};
-use leasehold_testing::servers::RedisCluster;
+use leasehold_testing::{servers::RedisCluster, waiting::eventually};
 
 #[tokio::test]
 async fn faults_of_a_cluster_are_found_at_the_node_that_has_them() {
@@ -32,15 +30,11 @@ async fn faults_of_a_cluster_are_found_at_the_node_that_has_them() {
     assert!(redis::from_redis_value::<String>(whole).unwrap().contains("cluster_state:ok"));
     kit.nodes[5].kill();
     let lone = Some(&*addresses[2]);
-    let mut diagnosis = examine(&kit.url(), "").await;
-    for _ in 0..100 {
-        if diagnosis.findings.iter().any(|finding| finding.check == "no-replica") {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        diagnosis = examine(&kit.url(), "").await;
-    }
-    found(&diagnosis, Severity::Warning, "no-replica", lone);
+    eventually("the dead replica is missed", async || {
+        examine(&kit.url(), "").await.findings.iter().any(|finding| finding.check == "no-replica")
+    })
+    .await;
+    found(&examine(&kit.url(), "").await, Severity::Warning, "no-replica", lone);
 
     kit.nodes[0].command(&["CLUSTER", "DELSLOTS", "7", "8", "100"]);
     let seed = format!("redis+cluster://{}", addresses[0]);

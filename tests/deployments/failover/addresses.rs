@@ -58,7 +58,7 @@ async fn nodes_are_found_by_name_by_address_and_where_they_were_asked() {
 
 #[tokio::test]
 async fn one_seed_that_answers_is_enough_and_later_none() {
-    let mut cluster = RedisCluster::start();
+    let mut cluster = RedisCluster::calm();
     let (dead, seed) = (Port::reserve(), cluster.nodes[3].port());
     let store = with(&format!("redis+cluster://127.0.0.1:{},127.0.0.1:{seed}", dead.number()), patient());
     granted_everywhere(&store, "with a seed").await;
@@ -71,7 +71,7 @@ async fn one_seed_that_answers_is_enough_and_later_none() {
 
 #[tokio::test]
 async fn slots_without_a_node_harm_no_other() {
-    let mut cluster = RedisCluster::start();
+    let mut cluster = RedisCluster::calm();
     set(&cluster, "cluster-require-full-coverage", "no");
     let store = with(&cluster.url(), RedisOptions::default());
     granted_everywhere_in_the_end(&store, "before").await;
@@ -88,7 +88,7 @@ async fn slots_without_a_node_harm_no_other() {
 
 #[tokio::test]
 async fn many_who_find_all_nodes_silent_do_not_wait_for_one_another() {
-    let cluster = RedisCluster::start();
+    let cluster = RedisCluster::calm();
     let usual = || with(&cluster.url(), RedisOptions::default());
     let known = usual();
     granted_everywhere_in_the_end(&known, "before").await;

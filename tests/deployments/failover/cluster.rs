@@ -32,7 +32,7 @@ fn main_key(resource: &ResourceName) -> String {
 
 #[actix::test]
 async fn when_a_replica_takes_over_on_purpose_the_work_goes_on() {
-    let cluster = RedisCluster::start();
+    let cluster = RedisCluster::calm();
     let master = cluster.master_of(slot_of(&cluster, &name(0)));
     let (report, cluster) = work_while(&cluster.url(), move || {
         cluster.fail_over(master + 3);
@@ -45,7 +45,7 @@ async fn when_a_replica_takes_over_on_purpose_the_work_goes_on() {
 
 #[actix::test]
 async fn when_a_master_is_killed_its_replica_grants() {
-    let mut cluster = RedisCluster::start();
+    let mut cluster = RedisCluster::calm();
     let master = cluster.master_of(slot_of(&cluster, &name(0)));
     let (report, cluster) = work_while(&cluster.url(), move || {
         cluster.nodes[master].kill();

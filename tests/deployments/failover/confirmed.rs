@@ -10,7 +10,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::deployments::failover::*;
 use leasehold_testing::servers::{MASTERS, RedisCluster, Sentinels, place_of_tag};
-use leasehold_testing::waiting::{eventually, until};
+use leasehold_testing::waiting::eventually;
 
 const CALLERS: usize = 8;
 /// How long they take locks before a master dies.
@@ -67,7 +67,7 @@ async fn all_are_held(store: &RedisStore, held: &[Acquisition]) {
 
 #[tokio::test]
 async fn a_cluster_whose_masters_die_one_after_the_other_forgets_no_confirmed_grant() {
-    let mut cluster = RedisCluster::start();
+    let mut cluster = RedisCluster::calm();
     let url = cluster.url();
     for master in 0..MASTERS {
         let store = confirmed_by(&url, 1);
@@ -87,7 +87,7 @@ async fn a_cluster_whose_masters_die_one_after_the_other_forgets_no_confirmed_gr
 
 #[tokio::test]
 async fn masters_of_sentinel_that_die_one_after_the_other_forget_no_confirmed_grant() {
-    let mut servers = Sentinels::start();
+    let mut servers = Sentinels::calm();
     let url = servers.url();
     for replicas in [2, 1] {
         let store = confirmed_by(&url, replicas);
@@ -98,7 +98,7 @@ async fn masters_of_sentinel_that_die_one_after_the_other_forget_no_confirmed_gr
         let (held, back) = granted_while(&store, names, move || {
             let master = servers.master();
             servers.servers[master].kill();
-            until("another master", || servers.master() != master);
+            servers.wait_for_another(master);
             servers
         })
         .await;

@@ -20,11 +20,6 @@ fn wait_until_only_the_fence_is_left(server: &RedisServer) {
     until("only the fence is left", || server.keys().iter().all(|(key, _)| key == FENCE));
 }
 
-/// Waits until another server is the master, and checks that only the two were spoken to.
-fn is_replaced(servers: &Sentinels, before: usize) {
-    until("another master", || servers.master() != before);
-}
-
 fn nobody_spoke_to_the_other(servers: &Sentinels, masters: [usize; 2]) {
     for (number, server) in servers.servers.iter().enumerate() {
         if !masters.contains(&number) {
@@ -35,11 +30,11 @@ fn nobody_spoke_to_the_other(servers: &Sentinels, masters: [usize; 2]) {
 
 #[actix::test]
 async fn when_the_master_is_killed_locks_are_granted_by_the_next_one() {
-    let mut servers = Sentinels::start();
+    let mut servers = Sentinels::calm();
     let before = servers.master();
     let (report, servers) = work_while(&servers.url(), move || {
         servers.servers[before].kill();
-        is_replaced(&servers, before);
+        servers.wait_for_another(before);
         servers
     })
     .await;
@@ -51,11 +46,11 @@ async fn when_the_master_is_killed_locks_are_granted_by_the_next_one() {
 
 #[actix::test]
 async fn when_the_master_is_replaced_on_purpose_the_work_goes_on() {
-    let servers = Sentinels::start();
+    let servers = Sentinels::calm();
     let before = servers.master();
     let (report, servers) = work_while(&servers.url(), move || {
         servers.fail_over();
-        is_replaced(&servers, before);
+        servers.wait_for_another(before);
         servers
     })
     .await;
@@ -67,11 +62,11 @@ async fn when_the_master_is_replaced_on_purpose_the_work_goes_on() {
 
 #[actix::test]
 async fn a_master_that_is_frozen_is_left_for_the_next_one() {
-    let servers = Sentinels::start();
+    let servers = Sentinels::calm();
     let before = servers.master();
     let (report, servers) = work_while(&servers.url(), move || {
         servers.servers[before].pause();
-        is_replaced(&servers, before);
+        servers.wait_for_another(before);
         servers
     })
     .await;

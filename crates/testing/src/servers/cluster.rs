@@ -10,6 +10,9 @@ use crate::waiting::until;
 /// The number of masters, each of which has a replica.
 pub const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
+/// The ms without an answer after which a node is taken for dead: one that died, and one that gets no turn on a busy machine.
+const MISSED: &str = "1000";
+const CALM: &str = "60000";
 
 /// A running cluster.
 #[derive(Debug)]
@@ -21,12 +24,13 @@ pub struct RedisCluster {
 impl RedisCluster {
     /// Starts a cluster that takes a node for dead after a second.
     pub fn start() -> Self {
-        Self::launch("1000", RedisServer::with_args)
+        Self::launch(MISSED, RedisServer::with_args)
     }
 
-    /// Starts a cluster for tests in which no node dies: one that gets no turn for seconds is not replaced.
+    /// Starts a cluster for tests in which a master dies when they say so, or none: one that gets no turn for seconds is not
+    /// replaced.
     pub fn calm() -> Self {
-        Self::launch("60000", RedisServer::with_args)
+        Self::launch(CALM, RedisServer::with_args)
     }
 
     /// Starts a cluster whose clocks [`advance`](Self::advance) can move, and which takes nobody for dead therefore.
@@ -79,12 +83,10 @@ impl RedisCluster {
         format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", self.nodes[0].port(), self.nodes[4].port())
     }
 
-    /// Has the nodes that run take another one for dead after this time without an answer, from now on.
-    pub fn set_node_timeout(&self, time: Duration) {
-        let millis = time.as_millis().to_string();
+    fn set_node_timeout(&self, millis: &str) {
         for node in &self.nodes {
             // One that is dead is not told.
-            let _ = node.try_command(&["CONFIG", "SET", "cluster-node-timeout", &millis]);
+            let _ = node.try_command(&["CONFIG", "SET", "cluster-node-timeout", millis]);
         }
     }
 
@@ -106,9 +108,12 @@ impl RedisCluster {
         until("the replica is the master", || is_master(replica));
     }
 
-    /// Waits until a replica has taken its master's place by itself.
+    /// Waits until a replica has taken the place of its master, which answers no more. Before and after that a calm cluster
+    /// stays calm: there is no further failover, of which a test knows nothing.
     pub fn wait_until_master(&self, replica: usize) {
+        self.set_node_timeout(MISSED);
         until("the replica is the master", || is_master(&self.nodes[replica]));
+        self.set_node_timeout(CALM);
     }
 
     /// The place of the master that has this slot.

@@ -14,6 +14,10 @@ use crate::{process::Process, waiting::until};
 
 /// The name of the service.
 const SERVICE: &str = "locks";
+/// The ms without an answer after which a master is taken for dead: one that died, and one that gets no turn on a busy
+/// machine.
+const MISSED: &str = "1000";
+const CALM: &str = "600000";
 /// Replicas follow at once, and are not given up when a test moves their clocks.
 const SERVER: [&str; 4] = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "86400"];
 
@@ -28,12 +32,13 @@ pub struct Sentinels {
 impl Sentinels {
     /// Starts all of them. A master is taken for dead after a second.
     pub fn start() -> Self {
-        Self::with("1000")
+        Self::with(MISSED)
     }
 
-    /// Starts all of them for tests in which no master dies: one that gets no turn for seconds is not replaced.
+    /// Starts all of them for tests in which a master dies when they say so, or none: one that gets no turn for seconds is not
+    /// replaced.
     pub fn calm() -> Self {
-        Self::with("600000")
+        Self::with(CALM)
     }
 
     /// Starts all of them, and waits until they know each other. A sentinel takes the master for dead after so many ms without
@@ -78,11 +83,17 @@ impl Sentinels {
         self.sentinels[0].command(&["SENTINEL", "FAILOVER", SERVICE]).expect("a failover that begins");
     }
 
-    /// Has the sentinels take a master for dead after this time without an answer, from now on.
-    pub fn set_down_after(&self, time: Duration) {
-        let millis = time.as_millis().to_string();
+    /// Waits until another server is the master than this one, which answers no more. Before and after that a calm service
+    /// stays calm: there is no further failover, of which a test knows nothing.
+    pub fn wait_for_another(&self, master: usize) {
+        self.set_down_after(MISSED);
+        until("another master", || self.master() != master);
+        self.set_down_after(CALM);
+    }
+
+    fn set_down_after(&self, millis: &str) {
         for sentinel in &self.sentinels {
-            let words = ["SENTINEL", "SET", SERVICE, "down-after-milliseconds", &millis];
+            let words = ["SENTINEL", "SET", SERVICE, "down-after-milliseconds", millis];
             sentinel.command(&words).expect("a sentinel that can be set");
         }
     }
