@@ -1,6 +1,6 @@
 //! Names that are valid by construction: resource, owner, token.
 
-use std::{array, fmt, str::FromStr, sync::Arc};
+use std::{array, borrow::Cow, fmt, str::FromStr, sync::Arc};
 
 use crate::core::InvalidValue;
 
@@ -32,6 +32,14 @@ impl ResourceName {
     /// Returns the name as keys contain it: printable ASCII, with ``%{}*?[]^\" `` and every other byte as `%XX`.
     pub fn encoded(&self) -> String {
         Encoded(&self.0).to_string()
+    }
+
+    /// Returns the bytes of the [encoded](Self::encoded) name, which mostly are those of the name.
+    pub(crate) fn encoded_bytes(&self) -> Cow<'_, [u8]> {
+        match self.0.iter().all(|&byte| is_literal(byte)) {
+            true => Cow::Borrowed(&self.0),
+            false => Cow::Owned(self.encoded().into_bytes()),
+        }
     }
 
     /// Decodes an encoded name.
@@ -104,15 +112,16 @@ impl Token {
         self.hex().to_string()
     }
 
-    /// Returns the text of [`to_hex`](Self::to_hex), to be written into another one.
-    pub(crate) fn hex(self) -> impl fmt::Display {
+    /// Returns the bytes of [`to_hex`](Self::to_hex).
+    pub(crate) fn digits(self) -> [u8; Self::HEX_LEN] {
         // Every verb writes a token, and formatting a number would take twice as long.
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        fmt::from_fn(move |f| {
-            let digits: [u8; Self::HEX_LEN] =
-                array::from_fn(|at| DIGITS[(self.0 >> (4 * (Self::HEX_LEN - 1 - at))) as usize & 15]);
-            f.write_str(str::from_utf8(&digits).map_err(|_| fmt::Error)?)
-        })
+        array::from_fn(|at| DIGITS[(self.0 >> (4 * (Self::HEX_LEN - 1 - at))) as usize & 15])
+    }
+
+    /// Returns the text of [`to_hex`](Self::to_hex), to be written into another one.
+    pub(crate) fn hex(self) -> impl fmt::Display {
+        fmt::from_fn(move |f| f.write_str(str::from_utf8(&self.digits()).map_err(|_| fmt::Error)?))
     }
 
     /// Returns a number in `0.0..1.0` that is as random as the token, and the same each time.

@@ -11,7 +11,7 @@ use std::{
 use futures_util::{
     Stream, StreamExt,
     future::{AbortHandle, Abortable, LocalBoxFuture},
-    stream::FuturesUnordered,
+    stream::{FuturesUnordered, SelectAll},
 };
 use tokio::time::{Sleep, sleep};
 
@@ -35,7 +35,8 @@ pub(crate) struct Sources(Rc<RefCell<Inner>>);
 struct Inner {
     happenings: Happenings,
     dispatch: Dispatch,
-    notifications: Option<Notifications>,
+    /// The notifications of the store: at most one stream, polled when it was woken and not whenever the manager is.
+    notifications: SelectAll<Notifications>,
     callers: FuturesUnordered<Abortable<LocalBoxFuture<'static, RecordKey>>>,
     /// The deferred watches: those that came since the timer last fired, and those that had come before it did.
     deferred: (Vec<RecordKey>, Vec<RecordKey>),
@@ -49,7 +50,7 @@ impl Sources {
         Self(Rc::new(RefCell::new(Inner {
             happenings,
             dispatch,
-            notifications: None,
+            notifications: SelectAll::new(),
             callers: FuturesUnordered::new(),
             deferred: (Vec::new(), Vec::new()),
             defer_timer: None,
@@ -60,7 +61,9 @@ impl Sources {
 
     /// Receives these notifications, instead of those before.
     pub(crate) fn listen(&self, notifications: Notifications) {
-        self.0.borrow_mut().notifications = Some(notifications);
+        let mut sources = self.0.borrow_mut();
+        sources.notifications.clear();
+        sources.notifications.push(notifications);
     }
 
     /// Adds an operation, which is sent at the next poll. Only the manager may call it: it polls before it waits.
@@ -114,16 +117,12 @@ impl Sources {
 impl Inner {
     fn poll(&mut self, cx: &mut Context<'_>) {
         self.dispatch.poll(cx);
-        while let Some(notifications) = &mut self.notifications
-            && let Poll::Ready(notification) = notifications.poll_next_unpin(cx)
-        {
-            match notification {
-                Some(notification) => self.happenings.push(Happening::Notified(notification, 0)),
-                None => {
-                    self.notifications = None;
-                    self.happenings.push(Happening::NoMoreNotifications);
-                }
-            }
+        let listened = !self.notifications.is_empty();
+        while let Poll::Ready(Some(notification)) = self.notifications.poll_next_unpin(cx) {
+            self.happenings.push(Happening::Notified(notification, 0));
+        }
+        if listened && self.notifications.is_empty() {
+            self.happenings.push(Happening::NoMoreNotifications);
         }
         while let Poll::Ready(Some(gone)) = self.callers.poll_next_unpin(cx) {
             gone.into_iter().for_each(|record| self.happenings.push(Happening::CallerGone(record)));

@@ -95,6 +95,10 @@ impl<Verb> Batcher<Verb> {
 
     /// Returns the next batch, if anything has been gathered and there is not too much in flight.
     pub(crate) fn next(&mut self, now: impl FnOnce() -> Instant) -> Option<(Flight, Vec<Verb>)> {
+        // Mostly there is nothing.
+        if self.gathered.is_empty() {
+            return None;
+        }
         let Fitting { length, operations } = self.fitting();
         if operations == 0 {
             return None;

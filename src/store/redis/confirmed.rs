@@ -49,7 +49,9 @@ impl RedisStore {
                         Ok(self.without_unconfirmed(&open, answers, shortfall).await)
                     };
                     let answers = answers.await;
-                    told.lock().push((clock, recovered));
+                    if first.is_some() {
+                        told.lock().push((clock, recovered));
+                    }
                     answers
                 }
             },

@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Display,
+    io::Write,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -111,12 +112,24 @@ impl Call {
         self
     }
 
+    /// Adds an argument of these parts, one behind the other. To format it would take several times as long.
+    pub(crate) fn parts<const N: usize>(&mut self, parts: [&[u8]; N]) -> &mut Self {
+        let mut arg = self.command.writer_for_next_arg();
+        // It writes to memory, which takes all of it.
+        parts.into_iter().for_each(|part| drop(arg.write_all(part)));
+        drop(arg);
+        self
+    }
+
     pub(crate) fn token(&mut self, token: Token, behind: &str) -> &mut Self {
-        self.text(format_args!("{}{behind}", token.hex()))
+        self.parts([&token.digits(), behind.as_bytes()])
     }
 
     pub(crate) fn owner(&mut self, owner: Option<&Owner>) -> &mut Self {
-        self.arg(owner.map_or_else(String::new, Owner::encoded))
+        match owner {
+            None => self.parts([]),
+            Some(owner) => self.arg(owner.encoded()),
+        }
     }
 
     /// Makes this many replicas confirm it `within` this time.
@@ -136,8 +149,8 @@ impl Call {
             (Err(error), OwnAnswers::Echo(script, _))
                 if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) =>
             {
-                script.load_async(connection).await?;
-                self.send_command(connection, asking).await
+                Box::pin(script.load_async(connection)).await?;
+                Box::pin(self.send_command(connection, asking)).await
             }
             _ => answer,
         }
@@ -148,6 +161,15 @@ impl Call {
             // Like `query_async`, but without a box for the future.
             return connection.send_packed_command(&self.command).await?.extract_error();
         }
+        Box::pin(self.send_pipeline(connection, asking)).await
+    }
+
+    /// Sends it with `ASKING` in front of it, or with the question for confirmations behind it.
+    async fn send_pipeline(
+        &self,
+        connection: &mut MultiplexedConnection,
+        asking: bool,
+    ) -> RedisResult<Value> {
         // All in one pipeline: `ASKING` counts only for the command that follows it. The error of a pipeline would not
         // tell all that the server said, and a failure of `WAIT` does not change that the call was executed.
         let mut pipeline = redis::pipe();

@@ -53,8 +53,16 @@ struct OpenConnection {
 struct Link {
     /// The number of the connection, so that one that broke is given up once and not its successor as well.
     generation: u64,
-    opening: Option<Opening>,
+    state: LinkState,
     silence: Silence,
+}
+
+#[derive(Default)]
+enum LinkState {
+    #[default]
+    Closed,
+    Opening(Opening),
+    Open(OpenConnection),
 }
 
 impl Connection {
@@ -150,24 +158,39 @@ impl Connection {
         drop(link);
         let (opening, link) = (self.start_opening(), Arc::clone(&self.link));
         tokio::spawn(async move {
-            let Ok(opened) = opening.clone().await else { return };
+            let Ok(opened) = opening.await else { return };
             let mut link = link.lock();
             if link.generation == generation && link.silence.is_long() {
                 tracing::warn!(server = %opened.address, "a connection that answers no more was replaced");
                 let silence = link.silence.of_successor();
-                *link = Link { generation: generation + 1, opening: Some(opening), silence };
+                *link = Link { generation: generation + 1, state: LinkState::Open(opened), silence };
             }
         });
     }
 
     /// Returns the current connection to the current server.
     async fn open(&self) -> Result<(u64, OpenConnection), StoreError> {
-        let (generation, opened) = self.there().await?;
+        let in_use = self.in_use();
+        let (generation, opened) = match in_use {
+            Some(in_use) => in_use,
+            None => Box::pin(self.there()).await?,
+        };
         if !self.endpoint.has_moved(opened.master.as_ref()) {
             return Ok((generation, opened));
         }
         self.give_up(generation);
-        self.there().await
+        Box::pin(self.there()).await
+    }
+
+    /// Returns the current connection if it is open, and has answered a moment ago or is about to.
+    fn in_use(&self) -> Option<(u64, OpenConnection)> {
+        let link = self.link.lock();
+        match &link.state {
+            LinkState::Open(opened) if link.silence.idle().is_none() => {
+                Some((link.generation, opened.clone()))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the current connection, or a new one if this was idle and is not there any more. Those that come meanwhile go
@@ -200,10 +223,20 @@ impl Connection {
     async fn current(&self) -> Result<(u64, OpenConnection), StoreError> {
         let (generation, opening) = {
             let mut link = self.link.lock();
-            let opening = link.opening.get_or_insert_with(|| self.start_opening()).clone();
+            let opening = match &link.state {
+                LinkState::Open(opened) => return Ok((link.generation, opened.clone())),
+                LinkState::Opening(opening) => opening.clone(),
+                LinkState::Closed => self.start_opening(),
+            };
+            link.state = LinkState::Opening(opening.clone());
             (link.generation, opening)
         };
-        opening.await.map(|opened| (generation, opened)).inspect_err(|_| self.give_up(generation))
+        let opened = opening.await.inspect_err(|_| self.give_up(generation))?;
+        let mut link = self.link.lock();
+        if link.generation == generation {
+            link.state = LinkState::Open(opened.clone());
+        }
+        Ok((generation, opened))
     }
 
     /// Gives up a connection: the next call opens a new one. Calls in flight on the old one keep it until they

@@ -23,7 +23,7 @@ const MOST_UNANSWERED: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The time without an answer after which it is looked whether the connection has ended. That takes no round trip.
-const LOOKED_AT: Duration = Duration::from_millis(1);
+const LOOKED_AT: Duration = Duration::from_millis(10);
 /// The time without an answer after which the server is asked. Firewalls forget a connection after minutes.
 const ASKED: Duration = Duration::from_secs(5);
 

@@ -56,7 +56,8 @@ impl Topology {
     pub(crate) async fn send(&self, call: &Call) -> Result<CallAnswer, StoreError> {
         match self {
             Self::One(connection) => connection.send(call).await,
-            Self::Cluster(cluster) => cluster.send(call).await,
+            // In a box, so that the future of a call to one server stays small.
+            Self::Cluster(cluster) => Box::pin(cluster.send(call)).await,
         }
     }
 

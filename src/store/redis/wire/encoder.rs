@@ -2,6 +2,7 @@
 
 use std::{iter, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use redis::Script;
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
             net::{call::Call, notices, options::Layout},
             wire::{
                 keys,
-                record::{self, MetadataCache, millis, positive_millis},
+                record::{self, millis, positive_millis},
                 scripts,
             },
         },
@@ -31,6 +32,16 @@ pub(crate) struct Encoder {
     /// The beginning of the key of the fence counter; `None` on a cluster, where each slot has one.
     fence: Option<String>,
     fence_retention: u64,
+    /// The last acquisition, of which most have all in common but resource and token.
+    last: Mutex<Option<Arc<Encoded>>>,
+}
+
+/// The arguments of an acquisition behind its token: see `attempt.lua`.
+struct Encoded {
+    of: Acquisition,
+    opens: u64,
+    record: String,
+    terms: String,
 }
 
 impl Encoder {
@@ -38,7 +49,7 @@ impl Encoder {
     /// must be too.
     pub(crate) fn new(layout: Layout, prefix: String, fence_retention: Duration, cluster: bool) -> Self {
         let fence = (!cluster).then(|| keys::fence(&prefix, None));
-        Self { layout, fence, prefix, fence_retention: millis(fence_retention) }
+        Self { layout, fence, prefix, fence_retention: millis(fence_retention), last: Mutex::default() }
     }
 
     /// Returns the slot of a resource, on a cluster.
@@ -75,9 +86,9 @@ impl Encoder {
         asked: impl ExactSizeIterator<Item = &'a Acquisition> + Clone,
     ) -> Call {
         let mut call = self.call(script, asked.clone().map(|asked| &asked.hold.resource), true);
-        let (mut metadata, mut before) = (MetadataCache::default(), None);
+        let mut before = None;
         for asked in asked {
-            self.acquisition(&mut call, asked, before, &mut metadata);
+            self.acquisition(&mut call, asked, before);
             before = Some(asked);
         }
         call
@@ -219,7 +230,7 @@ impl Encoder {
         let mut call = Call::of_script(script, slot, resources.len() + usize::from(whole));
         for resource in resources {
             match self.layout {
-                Layout::Full => call.text(keys::main(&self.prefix, resource)),
+                Layout::Full => call.parts([self.prefix.as_bytes(), b":{", &resource.encoded_bytes(), b"}"]),
                 Layout::Plain => call.arg(keys::plain(&self.prefix, resource)),
             };
         }
@@ -235,14 +246,8 @@ impl Encoder {
 
     /// Adds the arguments of one acquisition: four, in the plain layout two. What it has in common with the one `before` is
     /// not said again.
-    fn acquisition<'a>(
-        &self,
-        call: &mut Call,
-        asked: &'a Acquisition,
-        before: Option<&Acquisition>,
-        metadata: &mut MetadataCache<'a>,
-    ) {
-        let &Acquisition { ref hold, mode, reentrant, ttl, lock_delay, ref ticket, .. } = asked;
+    fn acquisition(&self, call: &mut Call, asked: &Acquisition, before: Option<&Acquisition>) {
+        let &Acquisition { ref hold, mode, ttl, lock_delay, .. } = asked;
         if self.is_plain() {
             call.token(hold.token, "").arg(positive_millis(ttl));
             return;
@@ -254,23 +259,38 @@ impl Encoder {
         };
         call.token(hold.token, mark);
         if before.is_some_and(|before| differs_in_token(before, asked)) {
-            call.arg("").arg("").arg("");
+            call.parts([]).parts([]).parts([]);
             return;
         }
-        call.arg(positive_millis(ttl) + millis(lock_delay));
-        call.text(format_args!("{}{}", record::terms(asked), metadata.text_of(&asked.metadata)));
-        let reentrant = u8::from(reentrant);
-        let Some(QueueTicket { inbox, ttl, grant_window, max_waiters, place }) = ticket else {
-            call.arg(reentrant);
-            return;
-        };
-        let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
-        let channel = keys::channel(&self.prefix, inbox);
-        let terms = format_args!("{reentrant} {channel} {window} {ticket_ttl} {max_waiters}");
-        match place {
-            None => call.text(terms),
-            Some(place) => call.text(format_args!("{terms} {place}")),
-        };
+        let Encoded { opens, record, terms, .. } = &*self.encoded(asked);
+        call.arg(*opens).arg(record).arg(terms);
+    }
+
+    fn encoded(&self, asked: &Acquisition) -> Arc<Encoded> {
+        let mut last = self.last.lock();
+        match &*last {
+            Some(last) if differs_in_token(&last.of, asked) => Arc::clone(last),
+            _ => Arc::clone(last.insert(Arc::new(self.encode(asked)))),
+        }
+    }
+
+    fn encode(&self, asked: &Acquisition) -> Encoded {
+        let reentrant = u8::from(asked.reentrant);
+        let terms = asked.ticket.as_ref().map_or_else(
+            || reentrant.to_string(),
+            |QueueTicket { inbox, ttl, grant_window, max_waiters, place }| {
+                let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
+                let channel = keys::channel(&self.prefix, inbox);
+                let place = place.map_or_else(String::new, |place| format!(" {place}"));
+                format!("{reentrant} {channel} {window} {ticket_ttl} {max_waiters}{place}")
+            },
+        );
+        Encoded {
+            opens: positive_millis(asked.ttl) + millis(asked.lock_delay),
+            record: format!("{}{}", record::terms(asked), record::metadata(&asked.metadata)),
+            terms,
+            of: asked.clone(),
+        }
     }
 }
 

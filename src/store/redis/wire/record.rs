@@ -2,7 +2,6 @@
 
 use std::{
     fmt::{self, Display},
-    sync::Arc,
     time::Duration,
 };
 
@@ -90,23 +89,6 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 /// Rounds a TTL up to at least 1 ms: a server takes an expiry of zero for a deletion.
 pub(crate) fn positive_millis(ttl: Duration) -> u64 {
     millis(ttl).max(1)
-}
-
-/// A cache of the metadata that was encoded last: that of one manager is usually the same.
-#[derive(Default)]
-pub(crate) struct MetadataCache<'a> {
-    metadata: Option<&'a Arc<Metadata>>,
-    text: String,
-}
-
-impl<'a> MetadataCache<'a> {
-    pub(crate) fn text_of(&mut self, metadata: &'a Arc<Metadata>) -> &str {
-        if !self.metadata.is_some_and(|cached| Arc::ptr_eq(cached, metadata)) {
-            self.metadata = Some(metadata);
-            self.text = self::metadata(metadata);
-        }
-        &self.text
-    }
 }
 
 #[cfg(test)]
