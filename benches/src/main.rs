@@ -5,7 +5,8 @@
 //! Read in this order: [`plan`] (what is measured), [`workloads`] (what a worker does), [`lockers`] (with what),
 //! [`worker`] (a process that does it), [`coordinator`] (starts servers and workers and looks at them), [`summary`]
 //! (repetitions made one), [`report`] and [`svg`] (what is shown). Apart from them stand [`quorum`], a comparison of
-//! stores on quorums, [`scripts`], the longest scripts, [`overload`], more requests than a server can serve, and two judges of
+//! stores on quorums, [`scripts`], the longest scripts, [`instructions`], the cost of a turn without a clock,
+//! [`overload`], more requests than a server can serve, and two judges of
 //! the package leasehold-tuning: [`check`], of its predictions, and [`shifting`], of its tuner.
 //!
 //! Every measurement has worker processes of its own and empty servers. The lockers take turns, so that whatever
@@ -16,6 +17,7 @@
 mod baselines;
 mod check;
 mod coordinator;
+mod instructions;
 mod lockers;
 mod meters;
 mod monitor;
@@ -84,6 +86,8 @@ struct Options {
 enum Command {
     /// Five servers as a quorum, of which two are killed, or stopped; --seconds is for each that is compared
     Quorum,
+    /// What an application feels: locks at 500, 2,000 and 10,000 moments a second that are set beforehand
+    Paced,
     /// The longest script when very many read, wait, have ended or are dead; fails above 5 ms
     Scripts,
     /// Five times as many requests as the server can serve, of each kind, and a server that stands still for two seconds;
@@ -91,6 +95,11 @@ enum Command {
     Overload,
     Check(check::Options),
     Shifting(shifting::Options),
+    /// The instructions of a turn, of the client and of the server; needs valgrind
+    Instructions(instructions::Options),
+    /// One process whose instructions are counted, which the count starts by itself
+    #[command(hide = true)]
+    Turns(instructions::Turns),
     /// One process of a workload, which the judges start by themselves
     #[command(name = WORKLOAD_WORKER, hide = true)]
     WorkloadWorker,
@@ -142,12 +151,15 @@ fn main() -> ExitCode {
     let done = match &options.command {
         Some(Command::Worker { job }) => worker::run(job).map(|()| true),
         Some(Command::Quorum) => quorum(&options).map(|()| true),
+        Some(Command::Paced) => measure(&options, &["paced/".to_owned()]),
         Some(Command::Scripts) => scripts(),
         Some(Command::Overload) => overload(&options),
         Some(Command::Check(options)) => check::run(options),
         Some(Command::Shifting(options)) => shifting::run(options).map(|()| true),
+        Some(Command::Instructions(options)) => instructions::run(options),
+        Some(Command::Turns(turns)) => instructions::take_turns(turns).map(|()| true),
         Some(Command::WorkloadWorker) => leasehold_tuning::servers::worker().map(|()| true),
-        None => measure(&options),
+        None => measure(&options, &options.only),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -183,10 +195,10 @@ fn scripts() -> Result<bool, Failure> {
 }
 
 /// Measures all that is asked for. Returns false if mutual exclusion was broken, a lease lost or a lock left.
-fn measure(options: &Options) -> Result<bool, Failure> {
+fn measure(options: &Options, only: &[String]) -> Result<bool, Failure> {
     let mut coordinator = Coordinator::new()?;
     let mut summaries = Vec::new();
-    for measured in plan::measured(&options.only, options.quick) {
+    for measured in plan::measured(only, options.quick) {
         let lockers = options.lockers(&measured);
         if lockers.is_empty() {
             continue;

@@ -28,6 +28,8 @@ pub(crate) enum Workload {
     Uncontended { callers: usize },
     /// The same, but every second acquisition is dropped while it is in flight.
     Dropped { callers: usize },
+    /// The same, at so many moments a second that are set beforehand.
+    Paced { callers: usize, a_second: u32 },
     /// Callers of all processes want the same resources.
     Contended { callers: usize, resources: usize, hold: Duration, pause: Duration },
     /// Readers that keep coming and one writer, on one resource.
@@ -43,6 +45,12 @@ pub(crate) enum Fault {
     Killed,
     /// Connections to it stay open, and nothing is answered.
     Stopped,
+}
+
+impl Workload {
+    const fn is_uncontended(self) -> bool {
+        matches!(self, Self::Uncontended { .. } | Self::Paced { .. })
+    }
 }
 
 impl Measured {
@@ -86,6 +94,8 @@ impl Measured {
         let dropped = matches!(self.workload, Workload::Dropped { .. });
         match locker {
             Kind::Raw | Kind::Leasehold => true,
+            // Its callers are on its own thread.
+            Kind::StartHere => self.threads == 1 && self.masters == 1 && self.workload.is_uncontended(),
             // It tells its token only when it grants, so nobody can release what a dropped call was granted.
             Kind::Rslock => !dropped,
             // A lock on one server; and its waiters are subscribed when they are dropped.
@@ -125,8 +135,12 @@ fn one_server() -> Vec<Measured> {
     let zipf = Workload::Contended { callers: 64, resources: 8, hold: NONE, pause: NONE };
     let readers = Workload::ReadersAndWriter { readers: 16, hold: MS };
     let dropped = Workload::Dropped { callers: 64 };
+    let paced = |a_second| Workload::Paced { callers: 64, a_second };
     let new = Measured::new;
     vec![
+        new("paced/500", "500 locks a second by 64 callers; p50 and p99 are of the acquisition", paced(500)),
+        new("paced/2000", "2,000 locks a second by 64 callers", paced(2_000)),
+        new("paced/10000", "10,000 locks a second by 64 callers", paced(10_000)),
         new("uncontended/1", "1 caller, own resources", own(1)),
         new("uncontended/64", "64 callers, own resources", own(64)),
         new("uncontended/64/2threads", "64 callers on 2 threads, own resources", own(64)).threads(2),

@@ -118,7 +118,7 @@ fn number(figure: f64) -> String {
     }
 }
 
-fn grouped(mut digits: String) -> String {
+pub(crate) fn grouped(mut digits: String) -> String {
     let mut place = digits.len();
     while place > 3 {
         place -= 3;
@@ -127,7 +127,7 @@ fn grouped(mut digits: String) -> String {
     digits
 }
 
-fn aligned(cells: &[Vec<String>]) -> String {
+pub(crate) fn aligned(cells: &[Vec<String>]) -> String {
     let columns = cells.first().map_or(0, Vec::len);
     let width = |column: usize| cells.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(|column| width(column).max(2)).collect();

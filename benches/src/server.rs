@@ -15,7 +15,12 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Result<Self, Failure> {
-        let server = RedisServer::bound_to_this_thread();
+        Self::under(&[])
+    }
+
+    /// Starts a server under this tool, whose words stand in front of its own.
+    pub(crate) fn under(tool: &[&str]) -> Result<Self, Failure> {
+        let server = RedisServer::bound_to_this_thread(tool);
         let connection = Client::open(server.url())?.get_connection()?;
         Ok(Self { server, connection })
     }
@@ -44,6 +49,19 @@ impl Server {
     /// Stops it where it stands (SIGSTOP): connections stay open and nothing is answered.
     pub(crate) fn stop(&mut self) {
         self.server.pause();
+    }
+
+    /// Has it do as little as can be by itself, which costs the more the longer a count takes.
+    pub(crate) fn be_idle(&mut self) -> Result<(), Failure> {
+        Ok(redis::cmd("CONFIG").arg(&["SET", "hz", "1", "dynamic-hz", "no"]).exec(&mut self.connection)?)
+    }
+
+    /// Ends it as it ends itself, and waits until it is gone.
+    pub(crate) fn shut_down(mut self) -> Result<(), Failure> {
+        // The end of the connection is the answer.
+        let _: Result<(), _> = redis::cmd("SHUTDOWN").arg("NOSAVE").exec(&mut self.connection);
+        self.server.end();
+        Ok(())
     }
 
     /// Lets it go on after a stop.

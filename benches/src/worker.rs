@@ -21,7 +21,7 @@ use crate::{
     meters::{self, Threads},
     plan::Workload,
     sample::Sample,
-    workloads::{contended, dropped, readers, renewed, uncontended},
+    workloads::{contended, dropped, paced, readers, renewed, uncontended},
 };
 
 /// The time that callers run before the measurement. Its turns are counted too, as the rate after a start.
@@ -90,6 +90,7 @@ fn start(locker: &Arc<Locker>, job: &Job) -> Result<Box<dyn Callers>, Failure> {
         Workload::Renewed { .. } => return Err("renewed leases have no callers".into()),
         Workload::Uncontended { callers } => Box::new(uncontended::start(locker, callers, job.threads)),
         Workload::Dropped { callers } => Box::new(dropped::start(locker, callers, job)),
+        Workload::Paced { callers, a_second } => Box::new(paced::start(locker, callers, a_second)),
         Workload::Contended { callers, resources, hold, pause } => {
             Box::new(contended::start(locker, callers, resources, (hold, pause), shared)?)
         }

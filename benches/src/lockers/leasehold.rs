@@ -4,7 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use ::leasehold::{
-    Acquire, Config, Lease, LockManager, QuorumOptions, QuorumStore, ReadLock, RedisStore, WriteLock,
+    Acquire, Config, Lease, LockManager, LockManagerBuilder, QuorumOptions, QuorumStore, ReadLock,
+    RedisOptions, RedisStore, WriteLock,
     store::{QuorumNode, Store},
 };
 use actix::Addr;
@@ -25,15 +26,12 @@ pub(crate) struct Leasehold(Addr<LockManager>);
 
 impl Leasehold {
     pub(crate) fn start(urls: &[String]) -> Result<Self, Failure> {
-        let store: Arc<dyn Store> = match urls {
-            [url] => Arc::new(RedisStore::open(url)?),
-            _ => {
-                // The servers were started for this measurement.
-                let options = QuorumOptions { fresh_start: true, ..QuorumOptions::default() };
-                Arc::new(QuorumStore::new(nodes(urls)?, options)?)
-            }
-        };
-        Ok(Self(LockManager::builder(store).settings(Config::from_env()?.settings()).start()?))
+        Ok(Self(builder(urls)?.start()?))
+    }
+
+    /// Starts a manager on this thread.
+    pub(crate) fn start_here(urls: &[String]) -> Result<Self, Failure> {
+        Ok(Self(builder(urls)?.start_here()?))
     }
 
     pub(crate) async fn acquire(&self, resource: &str) -> Result<Held, Failure> {
@@ -47,6 +45,24 @@ impl Leasehold {
     pub(crate) async fn write(&self, resource: &str) -> Result<Held, Failure> {
         Ok(self.0.send(WriteLock::new(resource).ttl(TTL).wait(WAIT)).await??)
     }
+}
+
+fn builder(urls: &[String]) -> Result<LockManagerBuilder, Failure> {
+    let store: Arc<dyn Store> = match urls {
+        [url] => Arc::new(RedisStore::with_options(url, patient())?),
+        _ => {
+            // The servers were started for this measurement.
+            let options = QuorumOptions { fresh_start: true, ..QuorumOptions::default() };
+            Arc::new(QuorumStore::new(nodes(urls)?, options)?)
+        }
+    };
+    Ok(LockManager::builder(store).settings(Config::from_env()?.settings()))
+}
+
+/// Waits for a server for as long as the other lockers do: one whose instructions are counted is slow.
+fn patient() -> RedisOptions {
+    let minute = Duration::from_secs(60);
+    RedisOptions { connect_timeout: minute, response_timeout: minute, ..RedisOptions::default() }
 }
 
 /// A node of a quorum, with its name.

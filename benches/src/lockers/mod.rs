@@ -17,8 +17,12 @@ use crate::Failure;
 pub(crate) enum Kind {
     /// redis-rs used directly
     Raw,
-    /// This crate
+    /// This crate, with a manager in an arbiter of its own
     Leasehold,
+    /// This crate, with the manager on the thread of its callers
+    #[serde(rename = "start_here")]
+    #[value(name = "start_here")]
+    StartHere,
     /// The crate rslock
     Rslock,
     /// The commands of Redisson
@@ -26,12 +30,14 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::Raw, Self::Leasehold, Self::Rslock, Self::Redisson];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Raw, Self::Leasehold, Self::StartHere, Self::Rslock, Self::Redisson];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Raw => "raw",
             Self::Leasehold => "leasehold",
+            Self::StartHere => "start_here",
             Self::Rslock => "rslock",
             Self::Redisson => "redisson",
         }
@@ -80,6 +86,7 @@ impl Locker {
             (Kind::Raw, [url]) => Self::Raw(raw::Raw::connect(url).await?),
             (Kind::Raw, _) => Self::RawQuorum(quorum::RawQuorum::connect(urls).await?),
             (Kind::Leasehold, _) => Self::Leasehold(leasehold::Leasehold::start(urls)?),
+            (Kind::StartHere, _) => Self::Leasehold(leasehold::Leasehold::start_here(urls)?),
             (Kind::Rslock, _) => Self::Rslock(rslock::Rslock::new(urls)),
             (Kind::Redisson, [url]) => Self::Redisson(redisson::Redisson::connect(url).await?),
             (Kind::Redisson, _) => return Err("it knows no quorum".into()),

@@ -2,6 +2,7 @@
 
 pub(crate) mod contended;
 pub(crate) mod dropped;
+pub(crate) mod paced;
 pub(crate) mod readers;
 pub(crate) mod renewed;
 pub(crate) mod uncontended;

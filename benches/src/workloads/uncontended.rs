@@ -47,7 +47,7 @@ async fn turns(locker: Arc<Locker>, tally: Arc<Tally>, caller: usize, resource: 
     }
 }
 
-pub(super) async fn pair(locker: &Locker, resource: &str) -> Result<(), Failure> {
+pub(crate) async fn pair(locker: &Locker, resource: &str) -> Result<(), Failure> {
     let held = locker.acquire(resource).await?;
     locker.release(held).await
 }

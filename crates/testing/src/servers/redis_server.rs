@@ -52,9 +52,10 @@ impl RedisServer {
     }
 
     /// Starts a server that the system kills when the thread that calls this ends, even if its process is killed. Needs `setpriv`
-    /// of util-linux.
-    pub fn bound_to_this_thread() -> Self {
-        Self::launch(&["setpriv", "--pdeathsig", "KILL", "--", "redis-server"], &[], None)
+    /// of util-linux. The words of a `tool` that it runs under, such as a profiler, stand in front of its own.
+    pub fn bound_to_this_thread(tool: &[&str]) -> Self {
+        let program = [&["setpriv", "--pdeathsig", "KILL", "--"], tool, &["redis-server"]].concat();
+        Self::launch(&program, &[], None)
     }
 
     fn installed(arguments: &[&str], clock: Option<()>) -> Self {
@@ -123,6 +124,11 @@ impl RedisServer {
     /// Kills the process and waits until it is gone. Its memory is lost.
     pub fn kill(&mut self) {
         self.process.kill();
+    }
+
+    /// Waits until the process has ended by itself.
+    pub fn end(&mut self) {
+        self.process.end();
     }
 
     /// Kills the process if it still runs, and starts an empty one on the same port.
