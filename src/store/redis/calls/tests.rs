@@ -1,3 +1,5 @@
+//! Tests of the division of requests into calls, and of the answers to these.
+
 use std::cell::RefCell;
 
 use futures_util::FutureExt;
