@@ -26,7 +26,7 @@ use crate::{
     workloads::uncontended::pair,
 };
 
-/// What is counted.
+/// The options of a count.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Fail if a figure of the client is more than 10 % above the one that is written down

@@ -86,7 +86,7 @@ struct Options {
 enum Command {
     /// Five servers as a quorum, of which two are killed, or stopped; --seconds is for each that is compared
     Quorum,
-    /// What an application feels: locks at 500, 2,000 and 10,000 moments a second that are set beforehand
+    /// Locks at 500, 2,000 and 10,000 moments a second that are set beforehand: what an application feels
     Paced,
     /// The longest script when very many read, wait, have ended or are dead; fails above 5 ms
     Scripts,
