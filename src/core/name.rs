@@ -31,7 +31,7 @@ impl ResourceName {
 
     /// Returns the name as keys contain it: printable ASCII, with ``%{}*?[]^\" `` and every other byte as `%XX`.
     pub fn encoded(&self) -> String {
-        Encoded(&self.0).to_string()
+        encoded(&self.0).to_string()
     }
 
     /// Returns the bytes of the [encoded](Self::encoded) name, which mostly are those of the name.
@@ -53,7 +53,7 @@ impl ResourceName {
     /// Encodes the beginning of a name, so that it matches the beginning of every [encoded](Self::encoded) name that
     /// starts with these bytes. An empty beginning matches every name.
     pub fn encode_prefix(prefix: &[u8]) -> String {
-        Encoded(prefix).to_string()
+        encoded(prefix).to_string()
     }
 }
 
@@ -78,7 +78,7 @@ impl Owner {
 
     /// Returns the owner as the store contains it, in the encoding of [`ResourceName::encoded`].
     pub fn encoded(&self) -> String {
-        Encoded(self.0.as_bytes()).to_string()
+        encoded(self.0.as_bytes()).to_string()
     }
 
     /// Decodes an encoded owner.
@@ -163,12 +163,10 @@ const fn is_literal(byte: u8) -> bool {
         && !matches!(byte, b'%' | b'{' | b'}' | b'*' | b'?' | b'[' | b']' | b'^' | b'\\' | b'"')
 }
 
-/// Bytes as the store contains them.
-struct Encoded<'a>(&'a [u8]);
-
-impl fmt::Display for Encoded<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
+/// Returns the text of these bytes as the store contains them.
+fn encoded(bytes: &[u8]) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        let mut rest = bytes;
         while let Some(first) = rest.first() {
             let literal = rest.iter().take_while(|&&byte| is_literal(byte)).count();
             match str::from_utf8(&rest[..literal]) {
@@ -178,13 +176,13 @@ impl fmt::Display for Encoded<'_> {
             rest = &rest[literal.max(1)..];
         }
         Ok(())
-    }
+    })
 }
 
-fn decode(field: &str, encoded: &str) -> Result<Vec<u8>, InvalidValue> {
-    let wrong = || InvalidValue::new(field, encoded, "printable ASCII with %XX for every other byte");
-    let mut bytes = encoded.bytes();
-    let mut out = Vec::with_capacity(encoded.len());
+fn decode(field: &str, text: &str) -> Result<Vec<u8>, InvalidValue> {
+    let wrong = || InvalidValue::new(field, text, "printable ASCII with %XX for every other byte");
+    let mut bytes = text.bytes();
+    let mut out = Vec::with_capacity(text.len());
     while let Some(byte) = bytes.next() {
         if byte != b'%' {
             out.push(byte);
@@ -194,12 +192,12 @@ fn decode(field: &str, encoded: &str) -> Result<Vec<u8>, InvalidValue> {
         let (high, low) = (digit().ok_or_else(wrong)?, digit().ok_or_else(wrong)?);
         out.push((high * 16 + low) as u8);
     }
-    if Encoded(&out).to_string() == encoded { Ok(out) } else { Err(wrong()) }
+    if encoded(&out).to_string() == text { Ok(out) } else { Err(wrong()) }
 }
 
 impl fmt::Display for ResourceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Encoded(&self.0).fmt(f)
+        encoded(&self.0).fmt(f)
     }
 }
 

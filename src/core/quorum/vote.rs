@@ -23,40 +23,19 @@ pub enum Verdict {
 }
 
 /// The votes of nodes on one question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    of: usize,
-    yes: usize,
-    no: usize,
-    silent: usize,
+    /// The number of nodes.
+    pub of: usize,
+    /// The number of nodes that vote yes.
+    pub yes: usize,
+    /// The number of nodes that vote no.
+    pub no: usize,
+    /// The number of nodes without a vote: they failed, or abstain.
+    pub silent: usize,
 }
 
 impl Tally {
-    /// Creates a tally of `of` nodes without votes.
-    pub const fn new(of: usize) -> Self {
-        Self { of, yes: 0, no: 0, silent: 0 }
-    }
-
-    /// Counts a vote of yes.
-    pub const fn yes(&mut self) {
-        self.yes += 1;
-    }
-
-    /// Counts a vote of no.
-    pub const fn no(&mut self) {
-        self.no += 1;
-    }
-
-    /// Counts a node without a vote: it failed, or abstains.
-    pub const fn silent(&mut self) {
-        self.silent += 1;
-    }
-
-    /// Returns the number of yes votes.
-    pub const fn yes_votes(&self) -> usize {
-        self.yes
-    }
-
     /// Returns the result of votes on a request, which each node grants or refuses. The request is refused when it can no
     /// longer be granted and a majority has voted. Two requests may each be granted by less than a majority; then both
     /// are refused.
@@ -214,16 +193,6 @@ mod tests {
         assert_eq!(abstains_for(Duration::ZERO, max_ttl), Duration::from_millis(10_102));
         assert_eq!(abstains_for(max_ttl, max_ttl), Duration::from_millis(102));
         assert_eq!(abstains_for(Duration::from_secs(11), max_ttl), Duration::ZERO);
-    }
-
-    #[test]
-    fn votes_are_counted_one_by_one() {
-        let mut votes = Tally::new(6);
-        votes.yes();
-        votes.yes();
-        votes.no();
-        votes.silent();
-        assert_eq!((votes, votes.yes_votes()), (tally(6, 2, 1, 1), 2));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
     store::{
         Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, HolderNotice, HoldersNotified, Inbox,
         Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, QueueTicket, Refusal, Released, Renewed,
-        StoreError, TOLD_AT_MOST, ToHolders,
+        STEPS_AT_MOST, StoreError, TOLD_AT_MOST, ToHolders,
         memory::{
             holders::{Compatibility, Holders},
             queue::{Queued, WaitQueue},
@@ -16,6 +16,9 @@ use crate::{
         },
     },
 };
+
+/// The steps of [`STEPS_AT_MOST`] that a hand-over takes; to pass over a dead waiter takes one.
+const STEPS_OF_HAND_OVER: u32 = 5;
 
 /// A resource that is not free, or that has waiters.
 #[derive(Debug, Default)]
@@ -38,7 +41,7 @@ impl Resource {
         self.hand_over(Some(token), turn);
         if self.holders.extend(token, asked.ttl, now) {
             let alone = asked.mode == Mode::Exclusive && owner.is_none();
-            if turn.has_proposal() && alone && self.queue.is_offered(token) {
+            if turn.least_fence.is_some() && alone && self.queue.is_offered(token) {
                 // Nobody has been told its fence yet.
                 self.holders.raise_fence(token, turn.new_fence());
             }
@@ -253,7 +256,7 @@ impl Resource {
                 // The head gets its error when it asks itself.
                 Ok(Compatibility::InTheWay(_)) | Err(_) => break,
             };
-            if turn.is_used_up() {
+            if turn.steps >= STEPS_AT_MOST {
                 left_over = true;
                 break;
             }
@@ -264,10 +267,10 @@ impl Resource {
                 && !planted!("the dead are handed over one after the other")
             {
                 self.queue.set_head_aside(None);
-                turn.passed_over();
+                turn.steps += 1;
                 continue;
             }
-            turn.handed_over();
+            turn.steps += STEPS_OF_HAND_OVER;
             let fence = re_entered.unwrap_or_else(|| turn.new_fence());
             let fence = if planted!("a hand-over without a new fence") { Fence::new(1) } else { fence };
             let Some(head) = self.queue.head() else { break };
@@ -292,16 +295,16 @@ impl Resource {
     /// Notifies the head of the hand-over. Returns true if the head is likely to take it up: its inbox has a
     /// subscriber, or it asks without one.
     fn reaches_head(&self, inbox: Inbox, turn: &VerbTurn<'_>) -> bool {
-        self.queue
-            .head()
-            .is_some_and(|head| turn.notify(inbox, &Notification::HandedOver(head.token())) || head.came_back)
+        self.queue.head().is_some_and(|head| {
+            turn.inboxes.notify(inbox, &Notification::HandedOver(head.token())) || head.came_back
+        })
     }
 
     /// Asks the first waiters, all at once, to show that they are alive, because a hand-over was not taken up.
     fn call_the_roll(&mut self, asking: Option<Token>, turn: &VerbTurn<'_>) {
         for waiter in self.queue.in_order_of_arrival().take(CALLED_AT_MOST) {
             if asking != Some(waiter.token()) {
-                turn.notify(waiter.ticket.inbox, &Notification::GoOn(waiter.token()));
+                turn.inboxes.notify(waiter.ticket.inbox, &Notification::GoOn(waiter.token()));
             }
         }
         self.queue.called(CALLED_AT_MOST);
@@ -312,11 +315,11 @@ impl Resource {
     fn tell_who_is_next(&self, asking: Option<Token>, tell: fn(Token) -> Notification, turn: &VerbTurn<'_>) {
         let others = self.queue.in_order_of_arrival().filter(|waiter| asking != Some(waiter.token()));
         let mut others = others.take(NEXT_AT_MOST);
-        let told = others.find(|waiter| turn.notify(waiter.ticket.inbox, &tell(waiter.token())));
+        let told = others.find(|waiter| turn.inboxes.notify(waiter.ticket.inbox, &tell(waiter.token())));
         let told = told.map(|waiter| waiter.ticket.inbox);
         let last = self.queue.last().filter(|last| asking != Some(last.token()));
         if let Some(last) = last.filter(|last| told != Some(last.ticket.inbox)) {
-            turn.notify(last.ticket.inbox, &tell(last.token()));
+            turn.inboxes.notify(last.ticket.inbox, &tell(last.token()));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     core::{AHEAD_AT_MOST, Fence, Moment, Token},
-    store::{HolderNotice, Inbox, Notification, STEPS_AT_MOST, memory::inboxes::Inboxes},
+    store::{HolderNotice, Notification, memory::inboxes::Inboxes},
 };
 
 /// One verb's turn at the store.
@@ -10,9 +10,10 @@ pub(super) struct VerbTurn<'a> {
     pub(super) now: Moment,
     last_fence: &'a mut u64,
     /// The smallest fence for a new grant that a quorum has proposed.
-    least_fence: Option<u64>,
-    inboxes: &'a Inboxes,
-    steps: u32,
+    pub(super) least_fence: Option<u64>,
+    pub(super) inboxes: &'a Inboxes,
+    /// The work for waiters so far, which `STEPS_AT_MOST` bounds.
+    pub(super) steps: u32,
     /// Set while the verb has found a hand-over that was not taken up, and has not acted on it yet.
     pub(super) found_unclaimed: bool,
 }
@@ -36,30 +37,8 @@ impl<'a> VerbTurn<'a> {
         self.least_fence = Some(fence.get().min((self.now + AHEAD_AT_MOST).micros()));
     }
 
-    pub(super) const fn has_proposal(&self) -> bool {
-        self.least_fence.is_some()
-    }
-
     pub(super) fn raise_fence(&mut self, fence: Fence) {
         *self.last_fence = (*self.last_fence).max(fence.get());
-    }
-
-    /// Returns true if the verb has served as many waiters as one verb may.
-    pub(super) const fn is_used_up(&self) -> bool {
-        self.steps >= STEPS_AT_MOST
-    }
-
-    pub(super) const fn handed_over(&mut self) {
-        const STEPS: u32 = 5;
-        self.steps += STEPS;
-    }
-
-    pub(super) const fn passed_over(&mut self) {
-        self.steps += 1;
-    }
-
-    pub(super) fn notify(&self, inbox: Inbox, notification: &Notification) -> bool {
-        self.inboxes.notify(inbox, notification)
     }
 
     /// Sends a notice to these holders, if there are any.

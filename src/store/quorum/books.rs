@@ -148,7 +148,7 @@ impl Books {
     /// Returns the nodes on which releases of these tokens are set aside.
     pub(super) fn aside(&self, tokens: impl Iterator<Item = Token> + Clone) -> Vec<(usize, Token)> {
         let on = |(node, releases): (usize, &NodeReleases)| {
-            let aside = tokens.clone().filter(|token| releases.has_aside(*token));
+            let aside = tokens.clone().filter(|token| releases.aside.contains_key(token));
             aside.map(|token| (node, token)).collect::<Vec<_>>()
         };
         self.releases.iter().enumerate().flat_map(on).collect()
@@ -171,7 +171,7 @@ impl Books {
     /// reached for this token. Returns true if the caller has to start the work.
     #[must_use]
     pub(super) fn release_again(&mut self, node: usize, token: Token, attempt: u64) -> bool {
-        let pending = self.releases[node].take_aside(token);
+        let pending = self.releases[node].aside.remove(&token);
         pending.is_some_and(|pending| {
             self.release_later(node, PendingRelease { attempt, queued_again: None, ..pending })
         })

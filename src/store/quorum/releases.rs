@@ -53,7 +53,7 @@ impl PendingRelease {
 pub(super) struct NodeReleases {
     pending: BTreeMap<Token, PendingRelease>,
     /// Pending releases whose token is wanted again, kept until it is known if the node was reached.
-    aside: HashMap<Token, PendingRelease>,
+    pub(super) aside: HashMap<Token, PendingRelease>,
     /// Tokens whose release may still be executed, and the time until which that is expected.
     in_flight: HashMap<Token, Moment>,
     /// Tokens that the node has been asked to release and has not answered. All of them are in flight.
@@ -84,16 +84,6 @@ impl NodeReleases {
         let end = before.as_ref().map_or(pending.end, |before| before.end.max(pending.end));
         let again = pending.again.or(before.and_then(|before| before.again));
         self.aside.insert(pending.hold.token, PendingRelease { end, again, queued_again: None, ..pending });
-    }
-
-    /// Takes the release that is set aside of a token.
-    pub(super) fn take_aside(&mut self, token: Token) -> Option<PendingRelease> {
-        self.aside.remove(&token)
-    }
-
-    /// Returns true if a release of this token is set aside.
-    pub(super) fn has_aside(&self, token: Token) -> bool {
-        self.aside.contains_key(&token)
     }
 
     /// Holds the pending release of a token back. Returns true if its release is already in flight.

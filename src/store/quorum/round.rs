@@ -120,12 +120,12 @@ impl<T: 'static> Round<T> {
 
     /// Counts the votes on one question. An answer that is no vote is `None`.
     pub(super) fn tally(&self, question: usize, vote: impl Fn(&T) -> Option<bool>) -> Tally {
-        let mut tally = Tally::new(self.answers.len());
+        let mut tally = Tally { of: self.answers.len(), ..Tally::default() };
         for answer in self.on(question).flatten() {
             match vote(answer) {
-                Some(true) => tally.yes(),
-                Some(false) => tally.no(),
-                None => tally.silent(),
+                Some(true) => tally.yes += 1,
+                Some(false) => tally.no += 1,
+                None => tally.silent += 1,
             }
         }
         tally

@@ -75,7 +75,7 @@ impl QuorumAttempt {
         recovery::recover_later(&self.quorum, voted);
         let needed = self.quorum.needed();
         let short = |which| {
-            let yes = votes.tally(which, Ballot::vote).yes_votes();
+            let yes = votes.tally(which, Ballot::vote).yes;
             yes < needed && yes + abstentions(&votes, which) >= needed
         };
         let left = self.timeouts.left(voted.elapsed());

@@ -88,7 +88,7 @@ where
             Ok(all) if all.iter().all(Option::is_some) => all.into_iter().flatten().collect(),
             told => {
                 let open = (0..requests.len()).collect();
-                in_order(Box::pin(rest_of(requests, open, told, &send)).await)
+                in_order(Box::pin(until_served(requests, open, Some(told), &send)).await)
             }
         };
     }
@@ -100,7 +100,9 @@ where
     let answers = together(slots.into_values().map(move |places| async move {
         let mut answers = Vec::with_capacity(places.len());
         for round in rounds(requests, places, order) {
-            answers.extend(together(round.into_iter().map(|call| until_served(requests, call, send))).await);
+            answers.extend(
+                together(round.into_iter().map(|call| until_served(requests, call, None, send))).await,
+            );
         }
         answers
     }))
@@ -124,32 +126,25 @@ fn in_order<R>(mut answers: Vec<(usize, Result<R, StoreError>)>) -> Answers<R> {
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-/// Sends requests in one call, and those that it leaves for later in further calls, one after the other, until all have
-/// an answer. The order is kept: a call that leaves one for later leaves all that follow it.
+/// Sends requests in one call, unless that was sent and `told` this already. Those that it leaves for later follow in
+/// further calls, one after the other, until all have an answer. The order is kept: a call that leaves one for later
+/// leaves all that follow it.
 async fn until_served<'a, T, R, F>(
     requests: &'a [T],
-    open: Vec<usize>,
-    send: &impl Fn(Vec<&'a T>, u64) -> F,
-) -> Vec<(usize, Result<R, StoreError>)>
-where
-    F: Future<Output = Result<CallAnswers<R>, StoreError>>,
-{
-    let told = send_open(requests, &open, send).await;
-    rest_of(requests, open, told, send).await
-}
-
-/// Sends what the call that was `told` this has left for later.
-async fn rest_of<'a, T, R, F>(
-    requests: &'a [T],
     mut open: Vec<usize>,
-    mut told: Result<CallAnswers<R>, StoreError>,
+    mut told: Option<Result<CallAnswers<R>, StoreError>>,
     send: &impl Fn(Vec<&'a T>, u64) -> F,
 ) -> Vec<(usize, Result<R, StoreError>)>
 where
     F: Future<Output = Result<CallAnswers<R>, StoreError>>,
 {
     let (mut served, mut later) = (Vec::with_capacity(open.len()), Vec::new());
-    loop {
+    while let Some(last) = open.last() {
+        let ahead = (last + 1 - open.len()) as u64;
+        let told = match told.take() {
+            Some(told) => told,
+            None => send(open.iter().map(|&at| &requests[at]).collect(), ahead).await,
+        };
         let told_each = told.unwrap_or_else(|error| open.iter().map(|_| Some(Err(error.clone()))).collect());
         let failure = failure(&told_each);
         let mut left = Vec::new();
@@ -164,25 +159,10 @@ where
             // The next call would not do better either.
             served.extend(left.drain(..).map(|at| (at, Err(error.clone()))));
         }
-        if left.is_empty() {
-            return served;
-        }
         later = left.split_off(MOST_AGAIN.min(left.len()));
         open = left;
-        told = send_open(requests, &open, send).await;
     }
-}
-
-async fn send_open<'a, T, R, F>(
-    requests: &'a [T],
-    open: &[usize],
-    send: &impl Fn(Vec<&'a T>, u64) -> F,
-) -> Result<CallAnswers<R>, StoreError>
-where
-    F: Future<Output = Result<CallAnswers<R>, StoreError>>,
-{
-    let ahead = open.last().map_or(0, |last| last + 1 - open.len());
-    send(open.iter().map(|&at| &requests[at]).collect(), ahead as u64).await
+    served
 }
 
 /// Returns the error of a call that as a whole did nothing, or may have done nothing.

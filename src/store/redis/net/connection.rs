@@ -170,8 +170,7 @@ impl Connection {
 
     /// Returns the current connection to the current server.
     async fn open(&self) -> Result<(u64, OpenConnection), StoreError> {
-        let in_use = self.in_use();
-        let (generation, opened) = match in_use {
+        let (generation, opened) = match self.in_use() {
             Some(in_use) => in_use,
             None => Box::pin(self.there()).await?,
         };

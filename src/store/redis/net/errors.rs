@@ -23,19 +23,15 @@ pub(crate) fn before_sending(error: RedisError) -> StoreError {
 pub(crate) fn opening(error: RedisError, database: i64) -> StoreError {
     let text = error.to_string();
     let detail = error.detail().unwrap_or_default();
+    // The client library keeps the sentence of a refused `SELECT` and loses the code: a server that is busy refuses it too.
+    let of_the_database = ["DB index", "not allowed in cluster mode", "no permissions", "unknown command"];
     if error.is_io_error() && text.contains("received corrupt message") {
         without_tls()
-    } else if text.contains("refused to switch database") && is_about_the_database(detail) {
+    } else if text.contains("refused to switch database") && says(detail, &of_the_database) {
         misconfigured(&format!("refuses database {database} ({detail})"))
     } else {
         before_sending(error)
     }
-}
-
-/// Returns true if a refused `SELECT` is about the database. The client library keeps the sentence of the refusal, and
-/// loses the code: a server that is busy refuses it too.
-fn is_about_the_database(detail: &str) -> bool {
-    says(detail, &["DB index", "not allowed in cluster mode", "no permissions", "unknown command"])
 }
 
 pub(crate) fn without_tls() -> StoreError {
