@@ -12,7 +12,7 @@ use crate::deployments::failover::{
     *,
 };
 use leasehold_testing::servers::{RedisCluster, slot_of_tag};
-use leasehold_testing::waiting::until;
+use leasehold_testing::waiting::{PATIENCE, until};
 
 fn wait_until_only_fences_are_left(cluster: &RedisCluster) {
     until("only fences are left", || cluster.keys().iter().all(|(key, _)| key.ends_with(":fence")));
@@ -98,7 +98,7 @@ async fn answered<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> Result<T,
     let start = Instant::now();
     loop {
         match call().await {
-            Err(StoreError::TimedOut { .. }) if start.elapsed() < TTL => {}
+            Err(StoreError::TimedOut { .. }) if start.elapsed() < PATIENCE => {}
             answer => return answer,
         }
     }

@@ -17,7 +17,8 @@ use leasehold::{
 
 use support::patient;
 
-const TTL: Duration = Duration::from_secs(30);
+/// Longer than any failover: sentinels that got no turn for two seconds do nothing for half a minute.
+const TTL: Duration = Duration::from_secs(3_600);
 
 fn open(url: &str) -> Arc<RedisStore> {
     Arc::new(patient::open(url))

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use redis::Value;
@@ -18,6 +18,9 @@ const SERVICE: &str = "locks";
 /// machine.
 const MISSED: &str = "1000";
 const CALM: &str = "600000";
+/// The time after which a failover is late, and what sentinels wait then, less than the master is down by that time.
+const LATE: Duration = Duration::from_secs(10);
+const MISSED_WHEN_LATE: &str = "5000";
 /// Replicas follow at once, and are not given up when a test moves their clocks.
 const SERVER: [&str; 4] = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "86400"];
 
@@ -85,9 +88,19 @@ impl Sentinels {
 
     /// Waits until another server is the master than this one, which answers no more. Before and after that a calm service
     /// stays calm: there is no further failover, of which a test knows nothing.
+    ///
+    /// Sentinels that got no turn for two seconds do nothing for half a minute, and to them a replica is no good master that
+    /// was without one for longer than the master is down, by more than ten times what they wait. So they wait longer then.
     pub fn wait_for_another(&self, master: usize) {
         self.set_down_after(MISSED);
-        until("another master", || self.master() != master);
+        let (began, mut is_late) = (Instant::now(), false);
+        until("another master", || {
+            if !is_late && began.elapsed() > LATE {
+                self.set_down_after(MISSED_WHEN_LATE);
+                is_late = true;
+            }
+            self.master() != master
+        });
         self.set_down_after(CALM);
     }
 
