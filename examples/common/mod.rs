@@ -6,7 +6,8 @@ use std::{error::Error, path::PathBuf, time::Duration};
 
 use actix::Addr;
 use leasehold::{Config, ConfigError, LockManager, Shutdown};
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// What every example can be told.
 #[derive(Clone, Debug, clap::Args)]
@@ -40,8 +41,10 @@ impl Common {
 
 /// Prints what the library logs to standard error: warnings, or what `RUST_LOG` says.
 pub(crate) fn log() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
+    let wanted = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse().ok());
+    let wanted = wanted.unwrap_or_else(|| Targets::new().with_default(Level::WARN));
+    let lines = fmt::layer().with_ansi(false).with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines).with(wanted).init();
 }
 
 /// Waits for so long, or until somebody wants the process to end, and then shuts the locks down. Leaders have this time
