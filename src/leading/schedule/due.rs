@@ -140,9 +140,7 @@ mod tests {
             let tick = PLAN.after(last).unwrap();
             assert!((tick..tick + 100).contains(&start), "{case}: {start} for {tick}");
             assert_eq!(rules.due(&PLAN, last, start), Due::Now(tick), "{case}");
-            if start > tick {
-                assert_eq!(rules.due(&PLAN, last, start - 1), Due::At(Some(start)), "{case}");
-            }
+            assert!(start == tick || rules.due(&PLAN, last, start - 1) == Due::At(Some(start)), "{case}");
         }
     }
 
@@ -157,7 +155,7 @@ mod tests {
             for _ in 0..random.random_range(1..60) {
                 now += random.random_range(0..700);
                 while let Due::Now(tick) = rules.due(&PLAN, last, now) {
-                    assert!(tick > last && tick <= now && tick % 100 == 0, "{case}: {tick} after {last} at {now}");
+                    assert!(tick > last && tick <= now && tick % 100 == 0, "{case}: {tick} after {last}");
                     last = tick;
                 }
             }

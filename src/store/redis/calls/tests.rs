@@ -1,6 +1,6 @@
 //! Tests of the division of requests into calls, and of the answers to these.
 
-use std::cell::RefCell;
+use std::{array, cell::RefCell};
 
 use futures_util::FutureExt;
 
@@ -73,14 +73,16 @@ fn answers_of_several_slots_are_in_the_order_of_the_requests() {
 
 #[test]
 fn what_calls_leave_for_later_is_answered_in_the_order_of_the_requests() {
-    let (requests, ahead_of) = ([10, 11, 12, 13, 14].map(|size| asked(0, "r", size)), RefCell::default());
+    let (requests, sent) = (array::from_fn::<_, 64, _>(|place| asked(0, "r", place)), RefCell::default());
     let call = async |open: Vec<&TestRequest>, ahead| {
-        RefCell::<Vec<u64>>::borrow_mut(&ahead_of).push(ahead);
+        RefCell::<Vec<_>>::borrow_mut(&sent).push((open.len(), ahead));
         Ok(open.iter().zip(0..).map(|(asked, at)| (at < 2).then_some(Ok(asked.2))).collect())
     };
     let answered = send_each(&requests, |_| None, CallOrder::Together, call).now_or_never().unwrap();
-    assert_eq!(answered.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [10, 11, 12, 13, 14]);
-    assert_eq!(*ahead_of.borrow(), [0, 2, 4]);
+    assert!(answered.into_iter().map(Result::unwrap).eq(0..64));
+    let (open, ahead): (Vec<_>, Vec<_>) = sent.into_inner().into_iter().unzip();
+    assert!(open[0] == 64 && open[1..].iter().all(|open| *open <= MOST_AGAIN), "{open:?}");
+    assert!(ahead.iter().copied().eq((0..32).map(|call| 2 * call)), "{ahead:?}");
 }
 
 #[test]
