@@ -94,7 +94,8 @@ fn found(now: &Look) -> Vec<Observed> {
 
 /// Returns how a holder has ended that is not there after this time.
 fn end_of(earlier: &HolderView, course: &Course, between: Duration) -> Occurrence {
-    if earlier.left > between {
+    // Stores tell times in whole milliseconds.
+    if earlier.left > between + Duration::from_millis(1) {
         Occurrence::Released
     } else if earlier.left >= course.most_left / 3 {
         // Its next renewal was not late yet. It may have come, so that the end was another one.
