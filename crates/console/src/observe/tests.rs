@@ -119,6 +119,9 @@ fn a_holder_that_is_gone_has_expired_only_if_its_time_was_over() {
     late = now;
     assert_eq!(ended(&late, 39), [(Occurrence::Released, "a".into())]);
     assert_eq!(ended(&late, 40), [(Occurrence::Expired, "a".into())]);
+    let mut rounded = late.clone();
+    rounded.seen.holders[0].left += Duration::from_millis(1);
+    assert_eq!(ended(&rounded, 40), [(Occurrence::Expired, "a".into())]);
     let fresh = look(vec![holder("a", 1)], &[], 0);
     assert_eq!(ended(&fresh, 10), [(Occurrence::Ended, "a".into())], "it may have renewed");
 }
