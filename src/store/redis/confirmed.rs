@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::{
     core::{Fence, Recovered},
@@ -37,7 +38,9 @@ impl RedisStore {
                     let (mut clock, mut recovered) = (None, None);
                     let answers = async {
                         let call = self.encoder.acquire(&open, first);
-                        let CallAnswer { mut value, shortfall, .. } = self.counting.send(call).await?;
+                        let sent = Instant::now();
+                        let CallAnswer { mut value, shortfall, connection, .. } =
+                            self.counting.send(call).await?;
                         if first.is_some() {
                             let told;
                             (value, told, recovered) = decode::with_clock(value)?;
@@ -46,6 +49,7 @@ impl RedisStore {
                         let answers = calls::answers(value, &open, |asked, answer| {
                             decode::acquired(answer, asked.mode)
                         })?;
+                        self.thin.raised(connection, sent, &answers);
                         Ok(self.without_unconfirmed(&open, answers, shortfall).await)
                     };
                     let answers = answers.await;

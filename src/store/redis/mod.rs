@@ -9,6 +9,7 @@ pub(crate) mod net;
 pub(crate) mod probe;
 mod replicas;
 mod store;
+mod thin;
 mod wire;
 
 use std::{fmt, time::Duration};
@@ -22,6 +23,7 @@ use self::{
         urls::{self, NamedServers},
     },
     replicas::Replicas,
+    thin::Thin,
     wire::{encoder::Encoder, scripts},
 };
 use crate::core::InvalidValue;
@@ -84,6 +86,7 @@ pub struct RedisStore {
     /// The same for renewals alone, which stand behind nothing else.
     renewals: Replicas,
     encoder: Encoder,
+    thin: Thin,
     known: KnownIncarnation,
     response_timeout: Duration,
     /// The URL without user and password.
@@ -153,9 +156,15 @@ impl RedisStore {
         let counting = Replicas::new(topology.clone(), &options);
         let renewals = Replicas::new(topology.clone_connections(), &options);
         let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
-        let encoder = Encoder::new(layout, prefix, fence_retention, topology.is_cluster());
+        let thin = Thin::new(&topology, layout, &counting, fence_retention);
+        let encoder = Encoder::new(
+            layout,
+            prefix,
+            fence_retention + thin::window(fence_retention),
+            topology.is_cluster(),
+        );
         let known = KnownIncarnation::default();
-        Self { topology, counting, renewals, encoder, known, response_timeout, address }
+        Self { topology, counting, renewals, encoder, thin, known, response_timeout, address }
     }
 }
 

@@ -34,6 +34,9 @@ impl Store for RedisStore {
             let acquire = async |fit: Vec<_>| self.acquire_in_calls(&fit, None).await.answers;
             return acquire_unless(asked, plain::lacks, acquire).boxed();
         }
+        if let Some(raised) = self.thin.suits(asked) {
+            return self.acquire_thin(asked, raised).boxed();
+        }
         self.acquire_in_calls(asked, None).map(|acquired| acquired.answers).boxed()
     }
 
@@ -60,7 +63,7 @@ impl Store for RedisStore {
         }
         async move {
             let call = self.encoder.hand_off(from, to, overtake);
-            let CallAnswer { value, repeated, shortfall } = self.counting.send(call).await?;
+            let CallAnswer { value, repeated, shortfall, .. } = self.counting.send(call).await?;
             let about = |error: StoreError| error.about(&to.hold.resource);
             let mut handed_off = decode::handed_off(value, to.mode).map_err(about)?;
             handed_off.acquired = handed_off.acquired.map_err(about);
@@ -80,7 +83,7 @@ impl Store for RedisStore {
             return one_after_the_other(self, asked).boxed();
         }
         async move {
-            let CallAnswer { value, repeated, shortfall } =
+            let CallAnswer { value, repeated, shortfall, .. } =
                 self.counting.send(self.encoder.acquire_all(asked)).await?;
             match (decode::acquired_all(value, asked)?, shortfall) {
                 (AcquiredAll::Granted(_), Some(shortfall)) => {
@@ -134,7 +137,7 @@ impl Store for RedisStore {
     ) -> Reply<'a, Register> {
         async move {
             let call = self.encoder.register(name, write);
-            let CallAnswer { value, repeated, shortfall } = match write {
+            let CallAnswer { value, repeated, shortfall, .. } = match write {
                 None => self.topology.send(&call).await?,
                 Some(_) => self.counting.send(call).await?,
             };

@@ -45,6 +45,8 @@ pub(crate) struct CallAnswer {
     pub(crate) repeated: bool,
     /// The reason why the work of the master does not count.
     pub(crate) shortfall: Option<Shortfall>,
+    /// The number of the connection that it was sent on, to one server.
+    pub(crate) connection: u64,
 }
 
 /// A confirmation by fewer replicas than required.
@@ -205,8 +207,8 @@ impl Call {
         }
     }
 
-    /// Splits what a server answered into the answer and the missing confirmations.
-    pub(crate) fn answer(&self, mut value: Value) -> CallAnswer {
+    /// Splits what a server answered on this connection into the answer and the missing confirmations.
+    pub(crate) fn answer(&self, mut value: Value, connection: u64) -> CallAnswer {
         let mut shortfall = None;
         if let (Some((wanted, _)), Value::Array(both)) = (self.confirmation, &mut value) {
             let (reached, refused) = match both.pop() {
@@ -217,7 +219,7 @@ impl Call {
             shortfall = (reached < wanted).then_some(Shortfall { wanted, reached, refused });
             value = both.pop().unwrap_or(Value::Nil);
         }
-        CallAnswer { value, repeated: false, shortfall }
+        CallAnswer { value, repeated: false, shortfall, connection }
     }
 
     #[cfg(test)]

@@ -11,7 +11,7 @@ use futures_util::{
     future::{BoxFuture, Shared},
 };
 use parking_lot::Mutex;
-use redis::{Pipeline, RedisError, Value, aio::MultiplexedConnection};
+use redis::{Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection};
 use tokio::time::{Instant, timeout};
 
 use crate::store::{
@@ -25,6 +25,7 @@ use crate::store::{
         options::RedisOptions,
         silence::{self, Silence},
         subscriber::Subscriber,
+        transaction::Transaction,
     },
 };
 
@@ -46,6 +47,16 @@ struct OpenConnection {
     address: Arc<str>,
     /// The master that the sentinels named for it.
     master: Option<NodeAddress>,
+}
+
+/// The failure of a transaction that was sent.
+pub(crate) enum TransactionFailure {
+    /// The connection is gone; whether the transaction was executed is open.
+    Gone(StoreError),
+    /// The server refused it as a whole, or something of it: where it takes no transactions, it may have executed the rest.
+    Refused(RedisError),
+    /// There is no answer, or not the one to it.
+    Unknown(StoreError),
 }
 
 /// The current connection, open or opening.
@@ -111,33 +122,70 @@ impl Connection {
     pub(crate) async fn attempt(&self, call: &Call, asking: bool) -> Result<CallAnswer, TryFailure> {
         let (generation, OpenConnection { mut connection, address, .. }) =
             self.open().await.map_err(TryFailure::Unreachable)?;
-        let (sent, within) = (Instant::now(), self.response_timeout);
-        let Ok(outcome) = timeout(within, call.send(&mut connection, asking)).await else {
-            // The connection is kept: what is sent on it next (the release of the token) is executed after this call.
-            self.unanswered(generation, sent);
-            return Err(TryFailure::Other(StoreError::TimedOut { within, server: Some(address) }));
-        };
-        match outcome {
+        let sent = call.send(&mut connection, asking);
+        match self.answer_to(sent, generation, &address).await? {
             Ok(answer) if call.is_answered_by(&answer) => {
-                self.answered(generation);
                 if is_of_a_replica(&answer) {
                     self.give_up(generation);
                 }
-                Ok(call.answer(answer))
+                Ok(call.answer(answer, generation))
             }
-            Ok(_) => {
-                self.give_up(generation);
-                let doing = format!("{address}: the connection gave the answer to another request");
-                Err(TryFailure::Other(StoreError::reply_lost(doing)))
-            }
-            Err(error) => {
-                self.answered(generation);
-                if errors::wants_new_connection(&error) {
-                    self.give_up(generation);
-                }
-                Err(TryFailure::of(error, &address))
-            }
+            Ok(_) => Err(self.answered_another(generation, &address)),
+            Err(error) => Err(TryFailure::of(error, &address)),
         }
+    }
+
+    /// Sends a transaction, once, on the connection of this number. `None` if there is another one: nothing was sent.
+    pub(crate) async fn transact(
+        &self,
+        transaction: &Transaction,
+        on: u64,
+    ) -> Option<Result<Vec<Value>, TransactionFailure>> {
+        let (generation, OpenConnection { mut connection, address, .. }) =
+            self.open().await.ok().filter(|(generation, _)| *generation == on)?;
+        let sent = transaction.send(&mut connection);
+        let outcome = match self.answer_to(sent, generation, &address).await {
+            Ok(outcome) => outcome,
+            Err(failure) => return Some(Err(TransactionFailure::Unknown(failure.into_error()))),
+        };
+        Some(match outcome {
+            Ok(mut answers) if transaction.is_answered_by(&mut answers) => Ok(answers),
+            Ok(_) => {
+                Err(TransactionFailure::Unknown(self.answered_another(generation, &address).into_error()))
+            }
+            Err(error) if error.is_io_error() => {
+                Err(TransactionFailure::Gone(TryFailure::of(error, &address).into_error()))
+            }
+            Err(error) => Err(TransactionFailure::Refused(error)),
+        })
+    }
+
+    /// Waits for the answer to what was sent on this connection, for as long as an answer may take.
+    async fn answer_to<T>(
+        &self,
+        sent: impl Future<Output = RedisResult<T>>,
+        generation: u64,
+        address: &Arc<str>,
+    ) -> Result<RedisResult<T>, TryFailure> {
+        let (began, within) = (Instant::now(), self.response_timeout);
+        let Ok(outcome) = timeout(within, sent).await else {
+            // The connection is kept: what is sent on it next (the release of the token) is executed after this call.
+            self.unanswered(generation, began);
+            let server = Some(Arc::clone(address));
+            return Err(TryFailure::Other(StoreError::TimedOut { within, server }));
+        };
+        self.answered(generation);
+        if outcome.as_ref().is_err_and(errors::wants_new_connection) {
+            self.give_up(generation);
+        }
+        Ok(outcome)
+    }
+
+    /// Gives up a connection that gave the answer to another request.
+    fn answered_another(&self, generation: u64, address: &str) -> TryFailure {
+        self.give_up(generation);
+        let doing = format!("{address}: the connection gave the answer to another request");
+        TryFailure::Other(StoreError::reply_lost(doing))
     }
 
     fn answered(&self, generation: u64) {

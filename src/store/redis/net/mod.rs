@@ -19,5 +19,6 @@ pub(crate) mod subscriber;
 #[cfg(feature = "tls")]
 mod tls;
 pub(crate) mod topology;
+pub(crate) mod transaction;
 pub(crate) mod url_parts;
 pub(crate) mod urls;

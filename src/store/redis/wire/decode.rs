@@ -43,6 +43,29 @@ pub(crate) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreErro
     }
 }
 
+/// The answer to thin acquisitions.
+pub(crate) struct ThinAnswer {
+    /// True if somebody waits for one of them, or may wait.
+    pub(crate) is_waited_for: bool,
+    /// The last of their fences; `None` if the counter is no number that grows.
+    pub(crate) last: Option<u64>,
+    /// The requests that were granted, in their order.
+    pub(crate) granted: Vec<bool>,
+}
+
+/// Decodes the answer to so many thin acquisitions.
+pub(crate) fn acquired_thin(mut answers: Vec<Value>, asked: usize) -> Result<ThinAnswer, StoreError> {
+    if answers.len() != asked + 2 {
+        return Err(senseless("not one for each request"));
+    }
+    let granted = answers.drain(2..).map(|answer| matches!(answer, Value::Okay)).collect();
+    let number = |answer: &Value| match answer {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        _ => None,
+    };
+    Ok(ThinAnswer { is_waited_for: number(&answers[0]) != Some(0), last: number(&answers[1]), granted })
+}
+
 /// Decodes the answer to all of these: the grant of each, or the one that was not granted.
 pub(crate) fn acquired_all(answer: Value, asked: &[Arc<Acquisition>]) -> Result<AcquiredAll, StoreError> {
     let mut parts = parts(answer)?;

@@ -3,14 +3,14 @@
 use std::{iter, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use redis::Script;
+use redis::{Cmd, Script};
 
 use crate::{
     core::{Fence, Mode, ResourceName, Token},
     store::{
         Acquisition, Hold, QueueTicket, REGISTER_KEPT_FOR, Recovered, RegisterWrite, TOLD_AT_MOST, ToHolders,
         redis::{
-            net::{call::Call, notices, options::Layout},
+            net::{call::Call, notices, options::Layout, transaction::Transaction},
             wire::{
                 keys,
                 record::{self, millis, positive_millis},
@@ -74,6 +74,26 @@ impl Encoder {
             Some(first) => call.with(first.get()).with(FOR_EVER),
             None => self.granted(call),
         }
+    }
+
+    /// Encodes thin acquisitions, on one server: see `thin.rs`. The server's time is about `time`, in µs.
+    pub(crate) fn acquire_thin(&self, asked: &[Arc<Acquisition>], time: u64) -> Transaction {
+        let main = |asked: &Acquisition, behind: &str| {
+            let name = asked.hold.resource.encoded_bytes();
+            [self.prefix.as_bytes(), b":{", &name, b"}", behind.as_bytes()].concat()
+        };
+        let mut queues = redis::cmd("EXISTS");
+        asked.iter().for_each(|asked| drop(queues.arg(main(asked, ":p"))));
+        let mut fences = redis::cmd("INCRBY");
+        fences.arg(keys::counter(&self.prefix)).arg(asked.len());
+        let take = asked.iter().map(|asked| {
+            let Encoded { opens, record, .. } = &*self.encoded(asked);
+            let mut take = Cmd::with_capacity(6, 192 + record.len());
+            let value = format!("{}-0{time} {record}", asked.hold.token.hex());
+            take.arg("SET").arg(main(asked, "")).arg(value).arg("NX").arg("PX").arg(*opens);
+            take
+        });
+        Transaction::new([queues, fences].into_iter().chain(take).collect::<Vec<_>>())
     }
 
     pub(crate) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::Value;
 
 use crate::{
-    core::{Fence, since_given},
+    core::since_given,
     store::{
         HolderState, Inspection, StoreError, Waiter,
         redis::wire::{
@@ -28,9 +28,10 @@ pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
     let mut holders = Vec::new();
     for _ in 0..told {
         let (token, state, remaining) = (rest.text()?, rest.text()?, rest.duration()?);
-        let mut holder = holder(&token, &state, remaining, &rest.text()?)?;
+        let record = rest.text()?;
+        let mut holder = holder(&token, &state, remaining, &record)?;
         if holder.state == HolderState::Holding {
-            holder.held_for = holder.fence.map(Fence::get).and_then(since);
+            holder.held_for = record::number(&record).and_then(since);
         }
         holders.push(holder);
     }

@@ -35,6 +35,11 @@ pub(crate) fn fence(prefix: &str, slot: Option<u16>) -> String {
     }
 }
 
+/// Returns the key of the last fencing number of a server.
+pub(crate) fn counter(prefix: &str) -> String {
+    fence(prefix, None) + "fence"
+}
+
 /// Returns the slot of a cluster in which all keys of a resource are.
 pub fn slot(layout: Layout, prefix: &str, resource: &ResourceName) -> u16 {
     match layout {

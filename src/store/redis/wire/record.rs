@@ -57,12 +57,19 @@ pub(crate) fn read(record: &str) -> Option<HolderRecord> {
     Some(HolderRecord { fence, mode, owner, metadata })
 }
 
-/// Reads a fence as the scripts write it: an empty text where there is none. `None` if it is no such text.
+/// Reads a fence as the scripts write it: an empty text where there is none, and a time behind a 0 where the holder alone knows
+/// it. `None` if it is no such text.
 pub(crate) fn fence(text: &str) -> Option<Option<Fence>> {
     match text {
         "" => Some(None),
+        time if time.len() > 1 && time.starts_with('0') => time.parse::<u64>().ok().map(|_| None),
         number => number.parse().ok().map(|number| Some(Fence::new(number))),
     }
+}
+
+/// Returns the number at the beginning of a record: the fence, or about the time of the grant.
+pub(crate) fn number(record: &str) -> Option<u64> {
+    record.split(' ').next()?.parse().ok()
 }
 
 /// Reads a mode from its parts, as the scripts write them.

@@ -68,13 +68,15 @@ for i = 1, #KEYS - 1 do
         local mark, fence, ttl, rest = string.match(value, '^([-+])(%d+) x 1 0/?(%d*)(  .*)$', 33)
         answer = fence and redis.pcall('PEXPIRE', main, opens) == 1 and tonumber(fence)
         local token, proposed = string.sub(start, 1, 32), nil
-        if answer and mark == '+' and fence_base and type(redis.pcall('ZSCORE', main .. ':p', '!' .. token)) == 'string' then
-          -- It was handed over, so nobody has been told its fence yet.
+        local handed_over = mark == '+' and fence_base
+          and type(redis.pcall('ZSCORE', main .. ':p', '!' .. token)) == 'string'
+        if answer and (string.sub(fence, 1, 1) == '0' or handed_over) then
+          -- Nobody has been told its fence yet: it was handed over, or taken by a transaction whose answer was lost.
           proposed = next_fence(i)
           if proposed and (proposed <= kept or pcall(keep_fence, proposed)) then
             last = proposed
           else
-            proposed = nil
+            proposed, answer = nil, handed_over and answer
           end
         end
         if answer and (proposed or ttl ~= opens) then

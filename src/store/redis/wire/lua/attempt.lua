@@ -173,6 +173,16 @@ local function attempt(request)
   end
   if holds(state, token) then
     local fence, owner = extend(state, token, request.ttl, now)
+    if string.sub(fence, 1, 1) == '0' then
+      -- It was taken by a transaction whose answer was lost, so nobody has been told its fence yet.
+      fence = fence_for({})
+      if not fence then
+        return no_fence()
+      end
+      keep_fence(tonumber(fence))
+      local record = string.gsub(state.holder.record, '^%d+', fence)
+      redis.call('SET', main, token .. state.holder.mark .. taken_up(record, request.ttl), 'PX', request.ttl)
+    end
     if tickets_are_kept then
       remove_waiter(token)
     end
