@@ -63,8 +63,8 @@ pub(crate) use crate::core::{Incarnation, Recovered, Report};
 /// never turns a failure into a refusal. Every answer comes within a time that the store itself bounds.
 ///
 /// **Idempotent per token.** A repeat of a verb with the same token changes nothing that the first call did not change.
-/// An acquisition that already holds is granted again with the same fence, and its end is counted anew. A release of a
-/// hold that is gone returns [`Released::NotHeld`]. A hold that is over but still keeps its resource closed refuses a
+/// An acquisition that already holds is granted again, with the same fence or a larger one, and its end is counted anew. A
+/// release of a hold that is gone returns [`Released::NotHeld`]. A hold that is over but still keeps its resource closed refuses a
 /// late repeat of its own acquisition. After an unknown outcome it is therefore safe to repeat the verb, and safe to
 /// release the token.
 ///
@@ -91,8 +91,8 @@ pub(crate) use crate::core::{Incarnation, Recovered, Report};
 /// is a separate hold with its own token and end, and with the *same* fence.
 ///
 /// **Fences.** Every grant that is not a re-entry or a repeat has a larger fence than every earlier grant of the
-/// resource: `max(last + 1, the store's time in µs)`. The store keeps `last` for a retention time after the last grant.
-/// After that time the clock alone yields a larger fence.
+/// resource: at least `last + 1`, and the store's time in µs if `last` may be lost. The store keeps `last` for a retention
+/// time after the last grant. After that time the clock alone yields a larger fence.
 ///
 /// **Closed after the end.** With a [`lock_delay`](Acquisition::lock_delay), a lease that *expires* keeps its resource
 /// closed for that additional time, although its holder can no longer renew it. A release opens the resource at once. A

@@ -9,11 +9,13 @@
 //!
 //! All states up to a depth are looked at; `LEASEHOLD_MODEL_DEPTH=21` looks further, which takes minutes and gigabytes.
 
+mod thin;
 mod world;
 
-use std::{env, thread, time::Instant};
+use std::{env, fmt::Debug, hash::Hash, thread, time::Instant};
 
 use stateright::{Checker, HasDiscoveries, Model};
+use thin::ThinWorld;
 use world::{FENCES, ONE_HOLDER, Rules, World};
 
 /// The rules that the library had before: they break on both worlds.
@@ -26,19 +28,32 @@ const BELIEVING: Rules = Rules { believes: true, ..TODAY };
 const FAR: usize = 24;
 
 /// Looks at all that can happen in so many steps. Answers how many states there are, and how a property is broken, if one is.
-fn check(world: World, depth: usize) -> (usize, Option<String>) {
+fn check<M>(world: M, depth: usize) -> (usize, Option<String>)
+where
+    M: Model<State: Clone + Debug + PartialEq + Hash + Send + Sync, Action: Debug + Clone + PartialEq>
+        + Debug
+        + Send
+        + Sync
+        + 'static,
+{
     let depth = env::var("LEASEHOLD_MODEL_DEPTH").map_or(depth, |depth| depth.parse().expect("a number"));
     let (name, began) = (format!("{world:?}"), Instant::now());
     let threads = thread::available_parallelism().map_or(2, usize::from);
     let checker = world.checker().threads(threads).target_max_depth(depth).spawn_bfs().join();
     let states = checker.unique_state_count();
     println!("{name}: {states} states, depth {}, {:.0?}", checker.max_depth(), began.elapsed());
-    let broken = [FENCES, ONE_HOLDER].into_iter().find_map(|property| checker.discovery(property));
+    let broken = checker.discoveries().into_values().next();
     (states, broken.map(|path| path.to_string()))
 }
 
 /// Returns the way in which a property is broken under rules that the library had before.
-fn broken(world: World, property: &'static str) -> Option<String> {
+fn broken<M>(world: M, property: &'static str) -> Option<String>
+where
+    M: Model<State: Clone + Debug + PartialEq + Hash + Send + Sync, Action: Debug + Clone + PartialEq>
+        + Send
+        + Sync
+        + 'static,
+{
     let until = HasDiscoveries::AnyOf([property].into());
     let checker = world.checker().target_max_depth(FAR).finish_when(until).spawn_dfs().join();
     println!("{} states until this breaks: {property}", checker.unique_state_count());
@@ -68,6 +83,45 @@ fn one_client_holds_though_the_clock_of_a_restarted_node_is_set_forward() {
     let before = broken(World::with_a_stepped_clock(BELIEVING), ONE_HOLDER).expect("a young node is taught");
     assert!(before.contains("Step"), "{before}");
     let (states, path) = check(World::with_a_stepped_clock(TODAY), 14);
+    assert_eq!(path, None);
+    assert!(states > 100_000, "{states}");
+}
+
+/// Two clients that ask twice each, one of which may die, with a broken connection and a counter that is lost.
+fn thin(rules: thin::Rules) -> ThinWorld {
+    ThinWorld { rules, asks: [2, 1], breaks: 1, deaths: 1, lost_counters: 1, failovers: 0 }
+}
+
+const THIN: thin::Rules =
+    thin::Rules { looks_at_the_queue: true, looks_at_the_counter: true, begins_with_a_script: true };
+
+#[test]
+fn transactions_of_plain_commands_keep_what_scripts_promise() {
+    let unseen = thin::Rules { looks_at_the_queue: false, ..THIN };
+    let (_, path) = check(thin(unseen), 16);
+    assert!(path.is_some_and(|path| path.contains("Expire")), "what is free may have waiters");
+    let unseen = thin::Rules { looks_at_the_counter: false, ..THIN };
+    let (_, path) = check(thin(unseen), 13);
+    assert!(path.is_some_and(|path| path.contains("LoseCounter")), "a counter may be lost");
+    let (states, path) = check(thin(THIN), 16);
+    assert_eq!(path, None);
+    assert!(states > 100_000, "{states}");
+}
+
+#[test]
+fn fences_of_transactions_grow_over_a_failover_to_a_replica_that_lags() {
+    let world = |rules| ThinWorld {
+        asks: [2, 2],
+        breaks: 0,
+        deaths: 0,
+        lost_counters: 0,
+        failovers: 1,
+        ..thin(rules)
+    };
+    let unraised = thin::Rules { begins_with_a_script: false, ..THIN };
+    let (_, path) = check(world(unraised), 11);
+    assert!(path.is_some_and(|path| path.contains("FailOver")), "the replica has an earlier counter");
+    let (states, path) = check(world(THIN), 14);
     assert_eq!(path, None);
     assert!(states > 100_000, "{states}");
 }

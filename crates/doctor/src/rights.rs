@@ -12,7 +12,9 @@ pub(crate) fn check(is_quorum: bool, server: &ProbedServer, info: &ServerInfo, f
         let unknown = !error.starts_with("NOPERM");
         lacks.push(MissingRight { right: "+info".to_owned(), unknown, purpose: Purpose::Locks });
     }
-    for purpose in [Purpose::Locks, Purpose::HandOvers, Purpose::LongValues, Purpose::Lists] {
+    let purposes =
+        [Purpose::Locks, Purpose::HandOvers, Purpose::LongValues, Purpose::Transactions, Purpose::Lists];
+    for purpose in purposes {
         let of_purpose = |unknown: bool| {
             let those = lacks.iter().filter(|lack| lack.purpose == purpose && lack.unknown == unknown);
             those.map(|lack| &*lack.right).collect::<Vec<_>>().join(" ")
@@ -28,6 +30,9 @@ pub(crate) fn check(is_quorum: bool, server: &ProbedServer, info: &ServerInfo, f
             }
             Purpose::LongValues => {
                 (Severity::Notice, "a long value of another program holds the server up at each attempt")
+            }
+            Purpose::Transactions => {
+                (Severity::Notice, "free locks are taken by scripts, which cost the server twice as much")
             }
             Purpose::Lists => (Severity::Notice, "resources cannot be listed"),
         };

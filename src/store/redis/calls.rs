@@ -11,7 +11,7 @@ use redis::Value;
 use crate::store::{Acquisition, Answers, Hold, StoreError, redis::wire::fields::senseless};
 
 /// The largest number of requests in a call: a server serves nobody else while it executes one.
-const MOST_REQUESTS: usize = 256;
+pub(super) const MOST_REQUESTS: usize = 256;
 const MOST_BYTES: usize = 128 * 1024;
 /// The largest number of requests in a further call, for what a call has left for later: a few more than a call serves
 /// of their kind.

@@ -49,7 +49,7 @@ impl RedisStore {
                         let answers = calls::answers(value, &open, |asked, answer| {
                             decode::acquired(answer, asked.mode)
                         })?;
-                        self.thin.raised(connection, sent, &answers);
+                        self.thin.raised(connection, sent, &open, &answers);
                         Ok(self.without_unconfirmed(&open, answers, shortfall).await)
                     };
                     let answers = answers.await;

@@ -40,7 +40,8 @@ use crate::store::StoreError;
 ///
 /// # Requirements for the server
 /// The server must keep what it acknowledged: a server that restarts without persistence, evicts keys, or fails over to
-/// a replica that lags forgets locks. Its clock must not jump.
+/// a replica that lags forgets locks. Its clock must not jump. A proxy must end its clients' connections when it goes on with
+/// another server.
 ///
 /// # Sentinel
 /// The store connects to the server that the sentinel with the latest failover names, and only if that server says
@@ -63,7 +64,8 @@ use crate::store::StoreError;
 /// `EVALSHA`, `SCRIPT LOAD`, `GET`, `GETRANGE`, `MGET`, `SET`, `SETRANGE`, `DEL`, `UNLINK`, `EXISTS`, `TIME`, `PTTL`,
 /// `PEXPIRE`, `PEXPIREAT`, `HSET`, `HGET`, `HDEL`, `HLEN`, `HINCRBY`, `ZADD`, `ZREM`, `ZCARD`, `ZCOUNT`, `ZSCORE`,
 /// `ZRANK`, `ZRANGE`, `ZREVRANGE`, `ZRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and
-/// `PING`. Listing resources also needs `SCAN`, confirmation by replicas `WAIT`, Sentinel `ROLE`, a cluster
+/// `PING`. Free locks are taken without scripts if the user also has `MULTI`, `EXEC`, `INCRBY` and `ECHO`. Listing resources
+/// also needs `SCAN`, confirmation by replicas `WAIT`, Sentinel `ROLE`, a cluster
 /// `CLUSTER SLOTS` and `ASKING`, and a quorum `INFO`.
 ///
 /// If some of these rights are missing, a verb may stop half-way, answer [`StoreError::Denied`], and have done a part

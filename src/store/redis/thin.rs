@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Nothing in it depends on an earlier answer. Whatever else there is goes on by script: a lock that is held, waiters that its
-//! holder left behind, a server that takes no transactions.
+//! holder left behind, a server that takes no transactions. A resource that was in use lately is asked for by script at once:
+//! that tells who holds it, and gives a place in the queue.
 //!
 //! # Fences
 //! A script gives out the time of the server, or one more than the number before. The transaction adds to that number alone,
@@ -16,22 +17,27 @@
 //! The value is written before its fence is known. In the place of the fence it has a 0, and about the time of the grant. A
 //! repeat by the same token gets a new fence: nobody was told the first.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    array,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use parking_lot::Mutex;
+use redis::RedisError;
 use tokio::time::Instant;
 
 use crate::{
-    core::{Fence, Mode},
+    core::{Fence, Mode, ResourceName},
     store::{
         Acquired, Acquisition, Answers, Grant, Released, Store, StoreError,
         redis::{
             RedisStore,
-            calls::CallAnswers,
-            net::{
-                connection::TransactionFailure, options::Layout, topology::Topology,
-                transaction::is_not_taken,
-            },
+            calls::{CallAnswers, MOST_REQUESTS},
+            net::{cluster::slot, connection::TransactionFailure, options::Layout, topology::Topology},
             replicas::Replicas,
             wire::decode::{self, ThinAnswer},
         },
@@ -41,6 +47,9 @@ use crate::{
 /// The number from which on a counter is not added to: see `fence.lua`.
 const TOO_LARGE: u64 = 9_000_000_000_000_000;
 
+/// The time for which a server that takes no transactions is sent none: its rights may change.
+const OFF_FOR: Duration = Duration::from_secs(600);
+
 /// Whether acquisitions may be thin now.
 pub(super) struct Thin {
     /// True if the layout and the servers allow it.
@@ -48,13 +57,47 @@ pub(super) struct Thin {
     /// The time for which a script's work on the counter of fences is enough.
     window: Duration,
     state: Mutex<State>,
+    in_use: InUse,
+}
+
+/// The resources that somebody else held lately. Some share a place; those go by script as well.
+struct InUse {
+    began: Instant,
+    /// The second until which each counts as in use.
+    until: [AtomicU32; Self::PLACES],
+}
+
+impl InUse {
+    const PLACES: usize = 1_024;
+    /// The time for which a resource counts as in use.
+    const SECONDS: u32 = 60;
+
+    fn new() -> Self {
+        Self { began: Instant::now(), until: array::from_fn(|_| AtomicU32::new(0)) }
+    }
+
+    fn note(&self, resource: &ResourceName, now: Instant) {
+        self.place(resource).store(self.second(now) + Self::SECONDS, Ordering::Relaxed);
+    }
+
+    fn has(&self, resource: &ResourceName, now: Instant) -> bool {
+        self.place(resource).load(Ordering::Relaxed) > self.second(now)
+    }
+
+    fn place(&self, resource: &ResourceName) -> &AtomicU32 {
+        &self.until[usize::from(slot::of_tag(resource.as_bytes())) % Self::PLACES]
+    }
+
+    fn second(&self, now: Instant) -> u32 {
+        now.duration_since(self.began).as_secs() as u32
+    }
 }
 
 #[derive(Default)]
 struct State {
     raised: Option<Raised>,
-    /// The connection to a server that takes no transactions.
-    not_taken_on: Option<u64>,
+    /// The time until which a server that takes no transactions is sent none.
+    off_until: Option<Instant>,
 }
 
 /// The work of a script on the counter of fences.
@@ -62,8 +105,10 @@ struct State {
 pub(super) struct Raised {
     connection: u64,
     at: Instant,
-    /// A fence that was given out then: about the server's time, in µs.
+    /// The fence that was given out then: about the server's time, in µs.
     fence: u64,
+    /// The counter as this client last saw it. It grows.
+    seen: u64,
 }
 
 /// Returns the part of a retention time within which a script is called again: transactions do not count the retention of the
@@ -76,29 +121,50 @@ impl Thin {
     pub(super) fn new(topology: &Topology, layout: Layout, counting: &Replicas, retention: Duration) -> Self {
         // On a cluster each slot has a counter of its own, and replicas confirm one call at a time.
         let is_possible = !topology.is_cluster() && matches!(layout, Layout::Full) && !counting.are_asked();
-        Self { is_possible, window: window(retention), state: Mutex::default() }
+        Self { is_possible, window: window(retention), state: Mutex::default(), in_use: InUse::new() }
     }
 
     /// Returns the last work of a script on the counter if all of these may be thin.
     pub(super) fn suits(&self, asked: &[Arc<Acquisition>]) -> Option<Raised> {
         let raised = self.state.lock().raised?;
-        (raised.at.elapsed() < self.window && asked.iter().all(|asked| is_thin(asked))).then_some(raised)
+        let now = Instant::now();
+        let suits = |asked: &Arc<Acquisition>| is_thin(asked) && !self.in_use.has(&asked.hold.resource, now);
+        let is_recent = now < raised.at + self.window;
+        (is_recent && asked.len() <= MOST_REQUESTS && asked.iter().all(suits)).then_some(raised)
     }
 
     /// Notes what a script that was sent then on this connection has answered.
-    pub(super) fn raised(&self, connection: u64, sent: Instant, answers: &CallAnswers<Acquired>) {
+    pub(super) fn raised(
+        &self,
+        connection: u64,
+        sent: Instant,
+        asked: &[&Arc<Acquisition>],
+        answers: &CallAnswers<Acquired>,
+    ) {
         if !self.is_possible {
             return;
         }
-        let fence = answers.iter().flatten().find_map(|answer| match answer {
-            Ok(Acquired::Granted(Grant { fence, .. })) => *fence,
-            _ => None,
-        });
+        let mut fence = None;
+        for (asked, answer) in asked.iter().zip(answers) {
+            match answer {
+                Some(Ok(Acquired::Granted(grant))) => fence = fence.max(grant.fence),
+                Some(Ok(_)) => self.in_use.note(&asked.hold.resource, sent),
+                Some(Err(_)) | None => {}
+            }
+        }
         let mut state = self.state.lock();
         if let Some(fence) = fence
-            && state.not_taken_on != Some(connection)
+            && state.off_until.is_none_or(|until| until < sent)
         {
-            state.raised = Some(Raised { connection, at: sent, fence: fence.get() });
+            state.raised = Some(Raised { connection, at: sent, fence: fence.get(), seen: fence.get() });
+        }
+    }
+
+    /// Notes the counter after a transaction.
+    fn saw(&self, raised: Raised, counter: u64) {
+        let mut state = self.state.lock();
+        if let Some(known) = state.raised.as_mut().filter(|known| known.connection == raised.connection) {
+            known.seen = known.seen.max(counter);
         }
     }
 
@@ -108,12 +174,12 @@ impl Thin {
         state.raised = state.raised.filter(|known| known.connection != raised.connection);
     }
 
-    /// Notes that no transaction is taken on this connection.
-    fn not_taken(&self, raised: Raised, error: &redis::RedisError) {
+    /// Sends no transactions for a while, because the server takes none.
+    fn turn_off(&self, error: &RedisError) {
         let mut state = self.state.lock();
         state.raised = None;
-        if state.not_taken_on.replace(raised.connection).is_none() {
-            tracing::info!(%error, "the server takes no transactions of plain commands; all locks are taken by scripts");
+        if state.off_until.replace(Instant::now() + OFF_FOR).is_none() {
+            tracing::info!(%error, "the server takes no transactions of plain commands: locks are taken by scripts alone");
         }
     }
 }
@@ -141,9 +207,19 @@ impl RedisStore {
                 // The script is the second try, and finds what the first may have taken.
                 return Box::pin(self.by_script(asked, none(asked), |_| lost.clone())).await;
             }
-            Some(Err(TransactionFailure::Refused(error))) => {
-                self.refused(raised, &error);
-                return Box::pin(self.by_script(asked, none(asked), StoreError::perhaps_executed)).await;
+            Some(Err(TransactionFailure::Aborted(error))) => {
+                self.thin.forget(raised);
+                let answers = Box::pin(self.by_script(asked, none(asked), |error| error)).await;
+                // What aborted it does not concern scripts, so it is no state of the server but a missing right.
+                if answers.iter().any(|answer| matches!(answer, Ok(Acquired::Granted(_)))) {
+                    self.thin.turn_off(&error);
+                }
+                return answers;
+            }
+            Some(Err(TransactionFailure::NotTaken(error))) => {
+                self.thin.turn_off(&error);
+                let answers = Box::pin(self.give_back(asked, &vec![true; asked.len()])).await;
+                return Box::pin(self.by_script(asked, answers, StoreError::perhaps_executed)).await;
             }
             None => {
                 self.thin.forget(raised);
@@ -164,9 +240,10 @@ impl RedisStore {
         ThinAnswer { is_waited_for, last, granted }: ThinAnswer,
     ) -> Answers<Acquired> {
         let before = last.map(|last| last.saturating_sub(asked.len() as u64));
-        let grows = before.is_some_and(|before| (raised.fence..TOO_LARGE).contains(&before));
-        if !grows {
-            self.thin.forget(raised);
+        let grows = before.is_some_and(|before| (raised.seen..TOO_LARGE).contains(&before));
+        match last {
+            Some(last) if grows => self.thin.saw(raised, last),
+            _ => self.thin.forget(raised),
         }
         let answers: SomeAnswers = match before {
             Some(before) if grows && !is_waited_for => {
@@ -205,10 +282,6 @@ impl RedisStore {
         let mut told = self.acquire_in_calls(&open, None).await.answers.into_iter();
         let answer = |answer: Option<_>| answer.or_else(|| Some(told.next()?.map_err(&otherwise)));
         answers.into_iter().filter_map(answer).collect()
-    }
-
-    fn refused(&self, raised: Raised, error: &redis::RedisError) {
-        if is_not_taken(error) { self.thin.not_taken(raised, error) } else { self.thin.forget(raised) }
     }
 }
 

@@ -14,6 +14,7 @@ mod proxy;
 mod refused;
 mod seen;
 mod stepped;
+mod thin;
 mod together;
 mod waiting;
 mod wrong_kind;

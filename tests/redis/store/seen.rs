@@ -6,7 +6,7 @@ use leasehold::{
     store::{Names, QueueTicket, QuorumNode, Store, Walk},
 };
 
-fn waiting(token: u128) -> Acquisition {
+pub(crate) fn waiting(token: u128) -> Acquisition {
     let ticket = QueueTicket { inbox: INBOX, ttl: 4 * TTL, grant_window: TTL, max_waiters: 100, place: None };
     Acquisition { ticket: Some(ticket), ..exclusive(&hold("r", token)) }
 }

@@ -39,7 +39,7 @@ macro_rules! __acceptance_group {
             of_many_at_once_one_is_granted
             a_release_opens_at_once
             a_stranger_can_neither_renew_nor_release
-            a_repeated_acquisition_has_the_same_fence_and_a_new_end
+            a_repeated_acquisition_has_no_smaller_fence_and_a_new_end
             a_repeated_release_finds_nothing_and_harms_nobody
             releasing_what_was_never_granted_is_harmless
             a_renewal_counts_the_end_from_now

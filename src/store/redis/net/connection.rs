@@ -53,8 +53,10 @@ struct OpenConnection {
 pub(crate) enum TransactionFailure {
     /// The connection is gone; whether the transaction was executed is open.
     Gone(StoreError),
-    /// The server refused it as a whole, or something of it: where it takes no transactions, it may have executed the rest.
-    Refused(RedisError),
+    /// The server executed nothing of it.
+    Aborted(RedisError),
+    /// The server takes no transactions, or not all of these commands; it may have executed some.
+    NotTaken(RedisError),
     /// There is no answer, or not the one to it.
     Unknown(StoreError),
 }
@@ -149,14 +151,18 @@ impl Connection {
             Err(failure) => return Some(Err(TransactionFailure::Unknown(failure.into_error()))),
         };
         Some(match outcome {
-            Ok(mut answers) if transaction.is_answered_by(&mut answers) => Ok(answers),
-            Ok(_) => {
-                Err(TransactionFailure::Unknown(self.answered_another(generation, &address).into_error()))
-            }
+            Ok(answers) => transaction.own(answers).ok_or_else(|| {
+                TransactionFailure::Unknown(self.answered_another(generation, &address).into_error())
+            }),
             Err(error) if error.is_io_error() => {
                 Err(TransactionFailure::Gone(TryFailure::of(error, &address).into_error()))
             }
-            Err(error) => Err(TransactionFailure::Refused(error)),
+            Err(error) if error.code() == Some("EXECABORT") => Err(TransactionFailure::Aborted(error)),
+            Err(error) => {
+                // It may have begun a transaction that it does not end.
+                self.give_up(generation);
+                Err(TransactionFailure::NotTaken(error))
+            }
         })
     }
 

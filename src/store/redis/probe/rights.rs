@@ -23,7 +23,7 @@ use crate::{
 /// A command with arguments that do nothing to a key that is not there. `KEY` and `CHANNEL` stand for ours.
 type Try = (Purpose, &'static str);
 
-use Purpose::{HandOvers, Lists, Locks, LongValues};
+use Purpose::{HandOvers, Lists, Locks, LongValues, Transactions};
 
 const BOTH: &[Try] = &[
     // No script has this digest, and this text is no script.
@@ -63,6 +63,13 @@ const FULL: &[Try] = &[
     (HandOvers, "PUBLISH CHANNEL EMPTY"),
     (HandOvers, "PING"),
 ];
+/// The commands of a transaction. `MULTI` comes last: what follows it is queued, and not executed.
+const TRANSACTION: &[Try] = &[
+    (Transactions, "INCRBY KEY no-number"),
+    (Transactions, "ECHO EMPTY"),
+    (Transactions, "EXEC"),
+    (Transactions, "MULTI"),
+];
 const LIST: Try = (Lists, "SCAN 0 MATCH KEY COUNT 1");
 const WAIT: Try = (Locks, "WAIT 0 1");
 const ROLE: Try = (Locks, "ROLE");
@@ -83,12 +90,13 @@ pub(super) async fn lacks(
     exchange: &mut Exchange,
 ) -> Result<Vec<MissingRight>, StoreError> {
     let options = asking.options;
-    let wanted: [(bool, &[Try]); 6] = [
+    let wanted: [(bool, &[Try]); 7] = [
         (true, BOTH),
         (options.layout == Layout::Full, FULL),
         (options.replicas_ack > 0, &[WAIT]),
         (asking.sentinel, &[ROLE]),
         (true, &[LIST]),
+        (options.layout == Layout::Full && options.replicas_ack == 0 && !asking.cluster, TRANSACTION),
         (asking.cluster, &[SLOTS, ASKING]),
     ];
     let tries = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted).flat_map(|(_, tries)| tries);

@@ -92,6 +92,8 @@ pub enum Purpose {
     HandOvers,
     /// Values that another program has made long are not read whole.
     LongValues,
+    /// Taking free locks without scripts.
+    Transactions,
     /// Listing resources.
     Lists,
 }

@@ -83,7 +83,9 @@ impl Encoder {
             [self.prefix.as_bytes(), b":{", &name, b"}", behind.as_bytes()].concat()
         };
         let mut queues = redis::cmd("EXISTS");
-        asked.iter().for_each(|asked| drop(queues.arg(main(asked, ":p"))));
+        for asked in asked {
+            queues.arg(main(asked, ":p"));
+        }
         let mut fences = redis::cmd("INCRBY");
         fences.arg(keys::counter(&self.prefix)).arg(asked.len());
         let take = asked.iter().map(|asked| {

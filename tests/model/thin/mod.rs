@@ -1,0 +1,310 @@
+//! What can happen to one resource on one server, when some acquisitions are transactions of plain commands and the others
+//! are scripts.
+//!
+//! Two clients ask. Each has one connection, on which its calls are executed in order; an answer may be lost, a connection may
+//! break and leave calls behind that are executed late, a client may die. The counter of fences may be lost, and a failover may
+//! bring back an earlier state of the server. Time is not counted: a hold ends when nobody believes in it any more, and the clock
+//! of the server is ahead of all fences that were given out.
+
+mod server;
+
+use std::collections::VecDeque;
+
+use server::Server;
+use stateright::{Model, Property};
+
+const CLIENTS: usize = 2;
+
+const FENCES: &str = "fences grow";
+const ONE_HOLDER: &str = "one client holds at a time";
+const ORDER: &str = "nobody overtakes";
+const NOBODY_FORGOTTEN: &str = "nobody is forgotten";
+
+/// Which of the rules of a transaction are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// What was granted while somebody waits is given back.
+    pub(crate) looks_at_the_queue: bool,
+    /// A counter that is smaller than it was is not believed.
+    pub(crate) looks_at_the_counter: bool,
+    /// The first acquisition on each connection is a script.
+    pub(crate) begins_with_a_script: bool,
+}
+
+/// How much can happen.
+#[derive(Clone, Debug)]
+pub(crate) struct ThinWorld {
+    pub(crate) rules: Rules,
+    /// How often each client asks.
+    pub(crate) asks: [u8; CLIENTS],
+    pub(crate) breaks: u8,
+    pub(crate) deaths: u8,
+    pub(crate) lost_counters: u8,
+    pub(crate) failovers: u8,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
+pub(crate) struct State {
+    server: Server,
+    /// What a replica has of it.
+    replica: Server,
+    clients: [Client; CLIENTS],
+    /// The calls on connections that broke.
+    late: Vec<(usize, Verb)>,
+    /// The largest fence that was told, and the token that has it.
+    largest: (u64, u8),
+    next_token: u8,
+    /// What may still happen: breaks, deaths, lost counters, failovers.
+    left: [u8; 4],
+    went_back: bool,
+    overtook: bool,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
+struct Client {
+    asks: u8,
+    stage: Stage,
+    /// The fence that a script gave it on this connection.
+    raised: Option<u64>,
+    sent: VecDeque<Verb>,
+}
+
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    Asking(u8),
+    Holding(u8),
+    Dead,
+}
+
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+enum Verb {
+    Thin(u8),
+    Script(u8),
+    Release(u8),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Ask(usize),
+    /// Asks once more with the same token: it got no answer, or waits.
+    Repeat(usize),
+    /// Gives up, or releases what it holds.
+    Release(usize),
+    /// The server executes the next call of a client, and the client gets the answer, or does not.
+    Execute(usize, bool),
+    ExecuteLate(usize),
+    Break(usize),
+    Die(usize),
+    /// A hold ends in which nobody believes.
+    Expire,
+    /// The queue ticket of a client that is dead, or wants something else, ends.
+    ExpireTicket(usize),
+    LoseCounter,
+    Replicate,
+    FailOver,
+}
+
+impl Client {
+    fn wants(&self, token: u8) -> bool {
+        matches!(self.stage, Stage::Asking(wanted) | Stage::Holding(wanted) if wanted == token)
+    }
+
+    fn ask(&mut self, token: u8, rules: Rules) {
+        let is_thin = self.raised.is_some() || !rules.begins_with_a_script;
+        self.sent.push_back(if is_thin { Verb::Thin(token) } else { Verb::Script(token) });
+    }
+}
+
+impl State {
+    fn execute(&mut self, which: usize, verb: Verb, is_answered: bool, rules: Rules) {
+        let stage = self.clients[which].stage;
+        let asks = |token| is_answered && stage == Stage::Asking(token);
+        match verb {
+            Verb::Release(token) => self.server.release(token),
+            Verb::Script(token) => {
+                let granted = self.server.script(which, token);
+                if let Some(fence) = granted.filter(|_| asks(token)) {
+                    self.clients[which].raised = Some(fence);
+                    self.tell(which, token, fence);
+                }
+            }
+            Verb::Thin(token) => {
+                let (is_waited_for, counter, granted) = self.server.transaction(which, token);
+                if !asks(token) {
+                    return;
+                }
+                let client = &mut self.clients[which];
+                let grows = counter > client.raised.unwrap_or(0) || !rules.looks_at_the_counter;
+                let gives_back = is_waited_for && rules.looks_at_the_queue;
+                client.raised = client.raised.filter(|_| grows);
+                if granted && grows && !gives_back {
+                    self.overtook |= is_waited_for;
+                    self.tell(which, token, counter);
+                } else {
+                    client.sent.extend(granted.then_some(Verb::Release(token)));
+                    client.sent.push_back(Verb::Script(token));
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, which: usize, token: u8, fence: u64) {
+        let (largest, by) = self.largest;
+        self.went_back |= fence < largest || fence == largest && by != token;
+        self.largest = (fence, token);
+        self.clients[which].stage = Stage::Holding(token);
+    }
+
+    fn break_connection(&mut self, which: usize) {
+        let client = &mut self.clients[which];
+        client.raised = None;
+        self.late.extend(client.sent.drain(..).map(|verb| (which, verb)));
+    }
+
+    fn is_wanted(&self, (client, token): (usize, u8)) -> bool {
+        self.clients[client].wants(token)
+    }
+
+    /// Whether a call is on its way that hands over what is free.
+    fn something_comes(&self) -> bool {
+        let mut calls =
+            self.clients.iter().flat_map(|client| &client.sent).chain(self.late.iter().map(|(_, verb)| verb));
+        calls.any(|verb| !matches!(verb, Verb::Thin(_)))
+    }
+}
+
+impl Model for ThinWorld {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let client = |asks| Client { asks, stage: Stage::Idle, raised: None, sent: VecDeque::new() };
+        // A counter that was lost does not reach the time again.
+        let server = Server { clock: 100, ..Server::default() };
+        vec![State {
+            server,
+            replica: Server::default(),
+            clients: self.asks.map(client),
+            late: Vec::new(),
+            largest: (0, 0),
+            next_token: 1,
+            left: [self.breaks, self.deaths, self.lost_counters, self.failovers],
+            went_back: false,
+            overtook: false,
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let [breaks, deaths, lost_counters, failovers] = state.left;
+        for (which, client) in state.clients.iter().enumerate() {
+            match client.stage {
+                Stage::Idle if client.asks > 0 => actions.push(Action::Ask(which)),
+                Stage::Asking(_) if client.sent.is_empty() => {
+                    actions.extend([Action::Repeat(which), Action::Release(which)]);
+                }
+                Stage::Asking(_) | Stage::Holding(_) => actions.push(Action::Release(which)),
+                Stage::Idle | Stage::Dead => {}
+            }
+            if !client.sent.is_empty() {
+                actions.extend([Action::Execute(which, true), Action::Execute(which, false)]);
+            }
+            if client.stage != Stage::Dead {
+                actions.extend((breaks > 0 && client.raised.is_some()).then_some(Action::Break(which)));
+                actions.extend((deaths > 0 && client.stage != Stage::Idle).then_some(Action::Die(which)));
+            }
+        }
+        actions.extend((0..state.late.len().min(1)).map(Action::ExecuteLate));
+        let held = state.server.holder.as_ref().map(|hold| (hold.client, hold.token));
+        actions.extend(held.is_some_and(|held| !state.is_wanted(held)).then_some(Action::Expire));
+        let waiters = state.server.queue.iter().enumerate();
+        actions
+            .extend(waiters.filter(|(_, it)| !state.is_wanted(**it)).map(|(at, _)| Action::ExpireTicket(at)));
+        actions.extend((lost_counters > 0 && state.server.counter.is_some()).then_some(Action::LoseCounter));
+        if failovers > 0 {
+            actions.push(Action::FailOver);
+            actions.extend((state.replica != state.server).then_some(Action::Replicate));
+        }
+    }
+
+    fn next_state(&self, before: &State, action: Action) -> Option<State> {
+        let mut state = before.clone();
+        match action {
+            Action::Ask(which) => {
+                let client = &mut state.clients[which];
+                client.asks -= 1;
+                client.stage = Stage::Asking(state.next_token);
+                client.ask(state.next_token, self.rules);
+                state.next_token += 1;
+            }
+            Action::Repeat(which) => {
+                let Stage::Asking(token) = state.clients[which].stage else { return None };
+                state.clients[which].ask(token, self.rules);
+            }
+            Action::Release(which) => {
+                let client = &mut state.clients[which];
+                let (Stage::Asking(token) | Stage::Holding(token)) = client.stage else { return None };
+                client.stage = Stage::Idle;
+                client.sent.push_back(Verb::Release(token));
+            }
+            Action::Execute(which, is_answered) => {
+                let verb = state.clients[which].sent.pop_front()?;
+                state.execute(which, verb, is_answered, self.rules);
+            }
+            Action::ExecuteLate(at) => {
+                let (which, verb) = state.late.remove(at);
+                state.execute(which, verb, false, self.rules);
+            }
+            Action::Break(which) => {
+                state.left[0] -= 1;
+                state.break_connection(which);
+            }
+            Action::Die(which) => {
+                state.left[1] -= 1;
+                state.break_connection(which);
+                state.clients[which].stage = Stage::Dead;
+            }
+            Action::Expire => {
+                state.server.holder = None;
+                state.server.ended = true;
+            }
+            Action::ExpireTicket(at) => {
+                state.server.queue.remove(at);
+            }
+            Action::LoseCounter => {
+                state.left[2] -= 1;
+                state.server.counter = None;
+            }
+            Action::Replicate => state.replica = state.server.clone(),
+            Action::FailOver => {
+                // It forgets what was not replicated: locks too, so nobody believes in any of them here.
+                state.left[3] -= 1;
+                let clock = state.server.clock;
+                state.server =
+                    Server { holder: None, queue: VecDeque::new(), clock, ..state.replica.clone() };
+                state.late.clear();
+                for client in &mut state.clients {
+                    client.sent.clear();
+                    client.raised = None;
+                    client.stage = Stage::Idle;
+                }
+            }
+        }
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(FENCES, |_, state: &State| !state.went_back),
+            Property::always(ONE_HOLDER, |_, state: &State| {
+                let holds = |client: &&Client| matches!(client.stage, Stage::Holding(_));
+                state.clients.iter().filter(holds).count() <= 1
+            }),
+            Property::always(ORDER, |_, state: &State| !state.overtook),
+            Property::always(NOBODY_FORGOTTEN, |_, state: &State| {
+                let Server { holder, queue, ended, .. } = &state.server;
+                holder.is_some() || queue.is_empty() || *ended || state.something_comes()
+            }),
+        ]
+    }
+}

@@ -1,0 +1,169 @@
+//! Free locks that are taken by transactions of plain commands: when they are, and what is promised then.
+
+use crate::redis::store::{proxy::Proxy, seen::waiting, *};
+
+/// Returns how many transactions and how many scripts the server has executed since it was asked last.
+struct Counts<'a>(&'a RedisServer, Vec<u64>);
+
+impl<'a> Counts<'a> {
+    fn of(server: &'a RedisServer) -> Self {
+        Self(server, calls(server, &["exec", "evalsha"]))
+    }
+
+    fn since(&mut self) -> (u64, u64) {
+        let before = std::mem::replace(&mut self.1, calls(self.0, &["exec", "evalsha"]));
+        (self.1[0] - before[0], self.1[1] - before[1])
+    }
+}
+
+/// Returns a store that takes free locks by transactions from now on.
+async fn warm(server: &RedisServer) -> RedisStore {
+    let store = store(server);
+    granted(&store, &exclusive(&hold("warm", 1_000))).await;
+    store
+}
+
+#[tokio::test]
+async fn the_first_lock_on_a_connection_is_taken_by_a_script_and_the_next_by_a_transaction() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    let mut counts = Counts::of(&server);
+    let mut last = granted(&store, &exclusive(&hold("first", 1))).await;
+    assert_eq!(counts.since(), (0, 1));
+    for token in 2..5 {
+        let fence = granted(&store, &exclusive(&hold(&format!("next {token}"), token))).await;
+        assert!(fence > last, "{fence} after {last}");
+        assert_eq!(counts.since(), (1, 0));
+        last = fence;
+    }
+    server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
+    let fence = in_the_end(async || store.acquire(&exclusive(&hold("anew", 6))).await).await;
+    assert!(matches!(fence, Acquired::Granted(grant) if grant.fence > Some(last)), "{fence:?}");
+    let (transactions, scripts) = counts.since();
+    assert!(transactions == 0 && scripts > 0, "{transactions} {scripts}");
+    assert_all_end(&server);
+}
+
+#[tokio::test]
+async fn what_is_no_plain_exclusive_lock_is_taken_by_a_script() {
+    let server = RedisServer::start();
+    let store = warm(&server).await;
+    let mut counts = Counts::of(&server);
+    for asked in one_of_each().into_iter().skip(1) {
+        granted(&store, &asked).await;
+        assert_eq!(counts.since(), (0, 1), "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_was_found_held_is_asked_for_by_scripts() {
+    let server = RedisServer::start();
+    let (store, other) = (warm(&server).await, warm(&server).await);
+    granted(&other, &exclusive(&hold("r", 1))).await;
+    let mut counts = Counts::of(&server);
+    for expected in [(1, 1), (0, 1)] {
+        let answer = store.acquire(&exclusive(&hold("r", 2))).await.unwrap();
+        assert!(matches!(answer, Acquired::Refused(_)), "{answer:?}");
+        assert_eq!(counts.since(), expected);
+    }
+    other.release(&hold("r", 1), Duration::ZERO).await.unwrap();
+    granted(&store, &exclusive(&hold("r", 2))).await;
+    assert_eq!(counts.since(), (0, 2));
+}
+
+#[tokio::test]
+async fn fences_grow_though_their_counter_is_lost_or_set_back() {
+    let server = RedisServer::start();
+    let store = warm(&server).await;
+    let mut last = granted(&store, &exclusive(&hold("r", 1))).await;
+    let harm: [&[&str]; 3] = [
+        &["DEL", "leasehold:fence"],
+        &["SET", "leasehold:fence", "17"],
+        &["SET", "leasehold:fence", "9000000000000000000"],
+    ];
+    for (harm, token) in harm.into_iter().zip(2..) {
+        server.command(harm);
+        if harm[2..] == ["9000000000000000000"] {
+            let error = store.acquire(&exclusive(&hold("too large", token))).await.unwrap_err();
+            assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+            assert_eq!(store.is_held(&hold("too large", token)).await, Ok(false));
+            server.command(&["DEL", "leasehold:fence"]);
+        }
+        let fence = granted(&store, &exclusive(&hold(&format!("after {token}"), token))).await;
+        assert!(fence > last, "{fence} after {last}: {harm:?}");
+        last = fence;
+        granted(&store, &exclusive(&hold(&format!("warm {token}"), token))).await;
+    }
+    assert_all_end(&server);
+}
+
+#[tokio::test]
+async fn a_repeat_is_granted_with_a_larger_fence_and_inspections_tell_it() {
+    let server = RedisServer::start();
+    let store = warm(&server).await;
+    let asked = exclusive(&hold("r", 1));
+    let seen = async || store.inspect(&asked.hold.resource, 1).await.unwrap().holders.remove(0);
+    let first = granted(&store, &asked).await;
+    let holder = seen().await;
+    assert_eq!(holder.fence, None, "its holder alone knows it");
+    assert!(holder.held_for.is_some_and(|held| held < TTL), "{holder:?}");
+    let again = granted(&store, &asked).await;
+    assert!(again > first, "{again} after {first}");
+    assert_eq!(seen().await.fence, Some(again));
+    assert_eq!(granted(&store, &asked).await, again);
+    assert_eq!(store.renew(&asked.hold, 2 * TTL).await.unwrap(), Renewed::Extended);
+    assert_eq!(store.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+}
+
+#[tokio::test]
+async fn a_waiter_whose_holder_died_comes_before_a_transaction() {
+    let server = RedisServer::with_clock();
+    let (store, other) = (warm(&server).await, warm(&server).await);
+    granted(&other, &exclusive(&hold("r", 1))).await;
+    let answer = other.acquire(&waiting(2)).await.unwrap();
+    assert!(matches!(answer, Acquired::Queued { .. }), "{answer:?}");
+    server.advance(TTL + Duration::from_secs(1));
+    let mut counts = Counts::of(&server);
+    let answer = store.acquire(&exclusive(&hold("r", 3))).await.unwrap();
+    assert_eq!(counts.since().0, 1, "it was taken by a transaction first");
+    assert!(matches!(answer, Acquired::Refused(_)), "{answer:?}");
+    granted(&other, &waiting(2)).await;
+}
+
+#[tokio::test]
+async fn a_lost_answer_of_a_transaction_does_not_lose_the_lock() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let store = patient::open(&proxy.url());
+    let before = granted(&store, &exclusive(&hold("warm", 1))).await;
+    let mut counts = Counts::of(&server);
+    proxy.lose_next_reply();
+    let asked = exclusive(&hold("r", 2));
+    let fence = granted(&store, &asked).await;
+    assert!(fence > before, "{fence} after {before}");
+    assert_eq!(counts.since(), (1, 1));
+    assert_eq!(store.inspect(&asked.hold.resource, 1).await.unwrap().holders[0].fence, Some(fence));
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_use_transactions_takes_all_locks_by_scripts() {
+    let server = RedisServer::start();
+    for (which, missing) in ["-multi", "-exec", "-incrby", "-echo"].into_iter().enumerate() {
+        let user = missing.replace('-', "without_");
+        server.command(&["ACL", "SETUSER", &user, "on", ">s3cret", "~*", "&*", "+@all", missing]);
+        let store = patient::open(&server.url_for(&user, "s3cret"));
+        let mut last = None;
+        for token in 0..4 {
+            let asked = exclusive(&hold(&format!("{missing} {token}"), (10 * which + token + 1) as u128));
+            let fence = granted(&store, &asked).await;
+            assert!(Some(fence) > last, "{missing}: {fence} after {last:?}");
+            last = Some(fence);
+        }
+        let mut counts = Counts::of(&server);
+        let asked = exclusive(&hold(&format!("{missing} last"), 100));
+        granted(&store, &asked).await;
+        assert_eq!(counts.since(), (0, 1), "{missing}");
+        assert_eq!(store.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+    }
+    assert_all_end(&server);
+}
