@@ -14,20 +14,21 @@ impl Transaction {
     pub(crate) fn new(commands: impl IntoIterator<Item = Cmd, IntoIter: ExactSizeIterator>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let (commands, echo) = (commands.into_iter(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut pipeline = Pipeline::with_capacity(commands.len() + 1);
-        pipeline.atomic();
+        let mut pipeline = Pipeline::with_capacity(commands.len() + 3);
+        // Not by `atomic`: with that, the client library miscounts if `MULTI` itself is refused.
+        pipeline.cmd("MULTI");
         for command in commands {
             pipeline.add_command(command);
         }
-        pipeline.cmd("ECHO").arg(echo);
+        pipeline.cmd("ECHO").arg(echo).cmd("EXEC");
         Self { commands: pipeline, echo }
     }
 
-    /// Sends it. Returns the answers to its commands and the echo, of which some may be errors, or the error for which the server
-    /// executed none.
+    /// Sends it. Returns the answers to its commands and the echo, of which some may be errors, or the answer to `EXEC` if it is
+    /// an error.
     pub(crate) async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Vec<Value>> {
         // `MULTI` and each command are answered before `EXEC` is.
-        let before = self.commands.len() + 1;
+        let before = self.commands.len() - 1;
         let mut answers = connection.send_packed_commands(&self.commands, before, 1).await?;
         match answers.pop() {
             Some(Value::Array(answers)) => Ok(answers),
@@ -39,7 +40,7 @@ impl Transaction {
     /// Returns the answers without the echo; `None` if they are those of another call.
     pub(crate) fn own(&self, mut answers: Vec<Value>) -> Option<Vec<Value>> {
         let echo = answers.pop()?;
-        let is_own = answers.len() + 1 == self.commands.len()
+        let is_own = answers.len() + 3 == self.commands.len()
             && matches!(echo, Value::BulkString(echo) if echo == self.echo.to_string().as_bytes());
         is_own.then_some(answers)
     }
