@@ -18,7 +18,8 @@ pub struct Holder {
     pub state: HolderState,
     /// The owner that may re-enter, if any.
     pub owner: Option<Owner>,
-    /// Its fencing number.
+    /// Its fencing number. `None` where the store issues none, and where the holder alone knows it: the Redis store writes the
+    /// fence of a free lock down with its first renewal.
     pub fence: Option<Fence>,
     /// The time until its end. For [`HolderState::Closed`], the time until the resource opens.
     pub remaining: Duration,

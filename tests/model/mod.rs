@@ -89,17 +89,34 @@ fn one_client_holds_though_the_clock_of_a_restarted_node_is_set_forward() {
 
 /// Two clients that ask twice each, one of which may die, with a broken connection and a counter that is lost.
 fn thin(rules: thin::Rules) -> ThinWorld {
-    ThinWorld { rules, asks: [2, 1], breaks: 1, deaths: 1, lost_counters: 1, failovers: 0 }
+    ThinWorld {
+        rules,
+        asks: [2, 1],
+        breaks: 1,
+        deaths: 1,
+        lost_counters: 1,
+        failovers: 0,
+        begins_dead: false,
+    }
 }
 
-const THIN: thin::Rules =
-    thin::Rules { looks_at_the_queue: true, looks_at_the_counter: true, begins_with_a_script: true };
+const THIN: thin::Rules = thin::Rules {
+    looks_at_the_queue: true,
+    scripts_look_at_the_queue: true,
+    looks_at_the_counter: true,
+    begins_with_a_script: true,
+};
 
 #[test]
 fn transactions_of_plain_commands_keep_what_scripts_promise() {
     let unseen = thin::Rules { looks_at_the_queue: false, ..THIN };
-    let (_, path) = check(thin(unseen), 16);
-    assert!(path.is_some_and(|path| path.contains("Expire")), "what is free may have waiters");
+    let unseen_by_scripts = thin::Rules { scripts_look_at_the_queue: false, ..THIN };
+    let dead = |rules| ThinWorld { asks: [1, 1], begins_dead: true, ..thin(rules) };
+    for unseen in [unseen, unseen_by_scripts] {
+        let (_, path) = check(dead(unseen), 10);
+        assert!(path.is_some_and(|path| path.contains("Expire")), "what is free may have waiters");
+    }
+    assert_eq!(check(dead(THIN), 13).1, None);
     let unseen = thin::Rules { looks_at_the_counter: false, ..THIN };
     let (_, path) = check(thin(unseen), 13);
     assert!(path.is_some_and(|path| path.contains("LoseCounter")), "a counter may be lost");

@@ -71,7 +71,10 @@ impl Looking {
     /// Returns true if this is another leader than the one that was told last. An answer that is older than that is none.
     fn is_news(&self, leader: Option<&Holder>) -> bool {
         match (&self.told, leader) {
-            (Some(told), Some(leader)) => told.token != leader.token && told.fence <= leader.fence,
+            (Some(told), Some(leader)) => {
+                let is_older = leader.fence.is_some() && told.fence > leader.fence;
+                told.token != leader.token && !is_older
+            }
             (None, None) => false,
             (Some(_), None) | (None, Some(_)) => true,
         }

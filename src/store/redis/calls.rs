@@ -11,7 +11,7 @@ use redis::Value;
 use crate::store::{Acquisition, Answers, Hold, StoreError, redis::wire::fields::senseless};
 
 /// The largest number of requests in a call: a server serves nobody else while it executes one.
-pub(super) const MOST_REQUESTS: usize = 256;
+const MOST_REQUESTS: usize = 256;
 const MOST_BYTES: usize = 128 * 1024;
 /// The largest number of requests in a further call, for what a call has left for later: a few more than a call serves
 /// of their kind.
@@ -116,9 +116,13 @@ fn are_one_call<T: Batched>(requests: &[T], slot: impl Fn(&T) -> Option<u16>, or
     let slot_of_all = slot(first);
     others.is_empty()
         || order != CallOrder::Each
-            && requests.len() <= MOST_REQUESTS
-            && requests.iter().map(Batched::weight).sum::<usize>() <= MOST_BYTES
+            && fit_in_a_call(requests)
             && others.iter().all(|other| slot(other) == slot_of_all)
+}
+
+/// Returns true if these are not too many, nor too long, for one call.
+pub(super) fn fit_in_a_call<T: Batched>(requests: &[T]) -> bool {
+    requests.len() <= MOST_REQUESTS && requests.iter().map(Batched::weight).sum::<usize>() <= MOST_BYTES
 }
 
 fn in_order<R>(mut answers: Vec<(usize, Result<R, StoreError>)>) -> Answers<R> {

@@ -36,7 +36,7 @@ use crate::store::StoreError;
 ///
 /// Creating a store needs neither a server nor a runtime: the first verb opens the connection, and every verb opens it
 /// again if it broke. A verb takes at most the time to connect and the time for an answer, and twice that if its
-/// connection turned out to be gone.
+/// connection turned out to be gone, or if a lock that was thought to be free is not.
 ///
 /// # Requirements for the server
 /// The server must keep what it acknowledged: a server that restarts without persistence, evicts keys, or fails over to
@@ -158,13 +158,8 @@ impl RedisStore {
         let counting = Replicas::new(topology.clone(), &options);
         let renewals = Replicas::new(topology.clone_connections(), &options);
         let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
-        let thin = Thin::new(&topology, layout, &counting, fence_retention);
-        let encoder = Encoder::new(
-            layout,
-            prefix,
-            fence_retention + thin::window(fence_retention),
-            topology.is_cluster(),
-        );
+        let thin = Thin::new(&topology, layout, &counting);
+        let encoder = Encoder::new(layout, prefix, fence_retention, topology.is_cluster());
         let known = KnownIncarnation::default();
         Self { topology, counting, renewals, encoder, thin, known, response_timeout, address }
     }

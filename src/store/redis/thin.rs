@@ -2,23 +2,27 @@
 //! of what a script costs.
 //!
 //! ```text
-//! MULTI · EXISTS <tickets of each> · INCRBY <fences> n · SET <main key> <value> NX PX <ttl>, for each · ECHO · EXEC
+//! MULTI · EXISTS <tickets of each> · INCRBY <fences> n · PEXPIRE <fences> … · SET <main key> <value> NX PX <ttl>, for each ·
+//! ECHO · EXEC
 //! ```
 //!
 //! Nothing in it depends on an earlier answer. Whatever else there is goes on by script: a lock that is held, waiters that its
 //! holder left behind, a server that takes no transactions. A resource that was in use lately is asked for by script at once:
 //! that tells who holds it, and gives a place in the queue.
 //!
+//! The value is written before its fence is known. In the place of the fence it has a 0, and about the time of the grant. The
+//! scripts know by that 0 that nobody may have been told: a repeat by the same token gets a new fence, and one that was taken
+//! beside a queue does not count. So the script may always be the next step.
+//!
 //! # Fences
 //! A script gives out the time of the server, or one more than the number before. The transaction adds to that number alone,
-//! which is enough for as long as nothing is lost. So the first acquisition on each connection is by script: a failover, a
-//! restart or a replica that lags ends all connections. A counter that is smaller than this client knows was lost.
-//!
-//! The value is written before its fence is known. In the place of the fence it has a 0, and about the time of the grant. A
-//! repeat by the same token gets a new fence: nobody was told the first.
+//! which is enough for as long as nothing is lost. So the first acquisition on each connection is by script, and one in each
+//! [`WINDOW`]: a failover, a restart or a replica that lags ends all connections. A counter that is smaller than this client
+//! knows was lost.
 
 use std::{
     array,
+    fmt::Display,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -27,17 +31,23 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use redis::RedisError;
+use redis::ServerError;
 use tokio::time::Instant;
 
 use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
-        Acquired, Acquisition, Answers, Grant, Released, Store, StoreError,
+        Acquired, Acquisition, Answers, Grant, StoreError,
         redis::{
             RedisStore,
-            calls::{CallAnswers, MOST_REQUESTS},
-            net::{cluster::slot, connection::TransactionFailure, options::Layout, topology::Topology},
+            calls::{CallAnswers, fit_in_a_call},
+            net::{
+                call::TryFailure,
+                cluster::slot,
+                options::Layout,
+                topology::Topology,
+                transaction::{TransactionAnswer, is_lasting},
+            },
             replicas::Replicas,
             wire::decode::{self, ThinAnswer},
         },
@@ -50,12 +60,17 @@ const TOO_LARGE: u64 = 9_000_000_000_000_000;
 /// The time for which a server that takes no transactions is sent none: its rights may change.
 const OFF_FOR: Duration = Duration::from_secs(600);
 
+/// The time for which the work of a script on the counter of fences is enough. It bounds what a server forgets that is made
+/// a replica and a master again without ending its connections.
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// The number of connections in a row that end in a transaction, after which the server is said to take none.
+const MOST_GONE: u32 = 2;
+
 /// Whether acquisitions may be thin now.
 pub(super) struct Thin {
     /// True if the layout and the servers allow it.
     is_possible: bool,
-    /// The time for which a script's work on the counter of fences is enough.
-    window: Duration,
     state: Mutex<State>,
     in_use: InUse,
 }
@@ -98,6 +113,8 @@ struct State {
     raised: Option<Raised>,
     /// The time until which a server that takes no transactions is sent none.
     off_until: Option<Instant>,
+    /// The number of connections in a row that ended in a transaction.
+    gone: u32,
 }
 
 /// The work of a script on the counter of fences.
@@ -111,17 +128,11 @@ pub(super) struct Raised {
     seen: u64,
 }
 
-/// Returns the part of a retention time within which a script is called again: transactions do not count the retention of the
-/// counter anew.
-pub(super) fn window(retention: Duration) -> Duration {
-    retention / 4
-}
-
 impl Thin {
-    pub(super) fn new(topology: &Topology, layout: Layout, counting: &Replicas, retention: Duration) -> Self {
+    pub(super) fn new(topology: &Topology, layout: Layout, counting: &Replicas) -> Self {
         // On a cluster each slot has a counter of its own, and replicas confirm one call at a time.
         let is_possible = !topology.is_cluster() && matches!(layout, Layout::Full) && !counting.are_asked();
-        Self { is_possible, window: window(retention), state: Mutex::default(), in_use: InUse::new() }
+        Self { is_possible, state: Mutex::default(), in_use: InUse::new() }
     }
 
     /// Returns the last work of a script on the counter if all of these may be thin.
@@ -129,8 +140,8 @@ impl Thin {
         let raised = self.state.lock().raised?;
         let now = Instant::now();
         let suits = |asked: &Arc<Acquisition>| is_thin(asked) && !self.in_use.has(&asked.hold.resource, now);
-        let is_recent = now < raised.at + self.window;
-        (is_recent && asked.len() <= MOST_REQUESTS && asked.iter().all(suits)).then_some(raised)
+        let is_recent = now < raised.at + WINDOW;
+        (is_recent && asked.iter().all(suits) && fit_in_a_call(asked)).then_some(raised)
     }
 
     /// Notes what a script that was sent then on this connection has answered.
@@ -153,16 +164,19 @@ impl Thin {
             }
         }
         let mut state = self.state.lock();
-        if let Some(fence) = fence
+        if let Some(fence) = fence.map(Fence::get)
             && state.off_until.is_none_or(|until| until < sent)
         {
-            state.raised = Some(Raised { connection, at: sent, fence: fence.get(), seen: fence.get() });
+            let known = state.raised.filter(|known| known.connection == connection);
+            let seen = known.map_or(fence, |known| known.seen.max(fence));
+            state.raised = Some(Raised { connection, at: sent, fence, seen });
         }
     }
 
     /// Notes the counter after a transaction.
     fn saw(&self, raised: Raised, counter: u64) {
         let mut state = self.state.lock();
+        state.gone = 0;
         if let Some(known) = state.raised.as_mut().filter(|known| known.connection == raised.connection) {
             known.seen = known.seen.max(counter);
         }
@@ -174,12 +188,27 @@ impl Thin {
         state.raised = state.raised.filter(|known| known.connection != raised.connection);
     }
 
-    /// Sends no transactions for a while, because the server takes none.
-    fn turn_off(&self, error: &RedisError) {
+    /// Notes that the connection ended in a transaction. A proxy may end those that begin one.
+    fn gone(&self, raised: Raised) {
+        self.forget(raised);
         let mut state = self.state.lock();
-        state.raised = None;
-        if state.off_until.replace(Instant::now() + OFF_FOR).is_none() {
-            tracing::info!(%error, "the server takes no transactions of plain commands: locks are taken by scripts alone");
+        state.gone += 1;
+        if state.gone >= MOST_GONE {
+            state.turn_off(&"connections end when one begins");
+        }
+    }
+
+    /// Sends no transactions for a while, because the server takes none.
+    fn turn_off(&self, error: &ServerError) {
+        self.state.lock().turn_off(error);
+    }
+}
+
+impl State {
+    fn turn_off(&mut self, reason: &dyn Display) {
+        (self.raised, self.gone) = (None, 0);
+        if self.off_until.replace(Instant::now() + OFF_FOR).is_none() {
+            tracing::info!(%reason, "the server takes no transactions of plain commands: locks are taken by scripts alone");
         }
     }
 }
@@ -200,36 +229,41 @@ impl RedisStore {
         };
         let time = raised.fence.saturating_add(raised.at.elapsed().as_micros() as u64);
         let transaction = self.encoder.acquire_thin(asked, time);
-        let told = match connection.transact(&transaction, raised.connection).await {
-            Some(Ok(answers)) => decode::acquired_thin(answers, asked.len()),
-            Some(Err(TransactionFailure::Unknown(error))) => Err(error),
-            Some(Err(TransactionFailure::Gone(lost))) => {
-                // The script is the second try, and finds what the first may have taken.
-                return Box::pin(self.by_script(asked, none(asked), |_| lost.clone())).await;
-            }
-            Some(Err(TransactionFailure::Aborted(error))) => {
-                self.thin.forget(raised);
-                let answers = Box::pin(self.by_script(asked, none(asked), |error| error)).await;
-                // What aborted it does not concern scripts, so it is no state of the server but a missing right.
-                if answers.iter().any(|answer| matches!(answer, Ok(Acquired::Granted(_)))) {
-                    self.thin.turn_off(&error);
+        let otherwise: fn(StoreError) -> StoreError =
+            match connection.transact(&transaction, raised.connection).await {
+                Ok(Some(TransactionAnswer::Executed(answers))) => {
+                    return match decode::acquired_thin(answers, asked.len()) {
+                        Ok(answer) => self.judge(asked, raised, answer).await,
+                        Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
+                    };
                 }
-                return answers;
-            }
-            Some(Err(TransactionFailure::NotTaken(error))) => {
-                self.thin.turn_off(&error);
-                let answers = Box::pin(self.give_back(asked, &vec![true; asked.len()])).await;
-                return Box::pin(self.by_script(asked, answers, StoreError::perhaps_executed)).await;
-            }
-            None => {
-                self.thin.forget(raised);
-                return Box::pin(self.by_script(asked, none(asked), |error| error)).await;
-            }
-        };
-        match told {
-            Ok(told) => self.judge(asked, raised, told).await,
-            Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
-        }
+                Ok(Some(TransactionAnswer::Aborted(error))) if !is_lasting(&error) => {
+                    self.thin.forget(raised);
+                    |error| error
+                }
+                Ok(Some(TransactionAnswer::Aborted(error))) => {
+                    self.thin.turn_off(&error);
+                    |error| error
+                }
+                Ok(Some(TransactionAnswer::NotTaken(error))) => {
+                    self.thin.turn_off(&error);
+                    StoreError::perhaps_executed
+                }
+                Ok(Some(TransactionAnswer::OfAnother) | None) => {
+                    self.thin.forget(raised);
+                    |error| error
+                }
+                // The script is the second try, and finds what the first may have taken.
+                Err(TryFailure::Gone(lost)) => {
+                    self.thin.gone(raised);
+                    return Box::pin(self.by_script(asked, none(asked), |_| lost.clone())).await;
+                }
+                Err(failure) => {
+                    let error = failure.into_error();
+                    return asked.iter().map(|_| Err(error.clone())).collect();
+                }
+            };
+        Box::pin(self.by_script(asked, none(asked), otherwise)).await
     }
 
     /// Returns the answers that follow from what the transaction did.
@@ -240,34 +274,23 @@ impl RedisStore {
         ThinAnswer { is_waited_for, last, granted }: ThinAnswer,
     ) -> Answers<Acquired> {
         let before = last.map(|last| last.saturating_sub(asked.len() as u64));
-        let grows = before.is_some_and(|before| (raised.seen..TOO_LARGE).contains(&before));
-        match last {
-            Some(last) if grows => self.thin.saw(raised, last),
-            _ => self.thin.forget(raised),
+        let before = before.filter(|before| (raised.seen..TOO_LARGE).contains(before));
+        match last.filter(|_| before.is_some()) {
+            Some(last) => self.thin.saw(raised, last),
+            None => self.thin.forget(raised),
         }
-        let answers: SomeAnswers = match before {
-            Some(before) if grows && !is_waited_for => {
-                let grant = |number| Acquired::Granted(Grant { fence: Some(Fence::new(number)), holds: 1 });
-                let fences = before + 1..;
-                fences.zip(granted).map(|(fence, granted)| granted.then(|| Ok(grant(fence)))).collect()
-            }
-            _ => Box::pin(self.give_back(asked, &granted)).await,
+        let Some(before) = before.filter(|_| !is_waited_for) else {
+            // What was taken ahead of those that wait, or without a fence, is the script's to judge.
+            return Box::pin(self.by_script(asked, none(asked), StoreError::perhaps_executed)).await;
         };
+        let grant = |number| Acquired::Granted(Grant { fence: Some(Fence::new(number)), holds: 1 });
+        let fences = before + 1..;
+        let answers: SomeAnswers =
+            fences.zip(granted).map(|(fence, granted)| granted.then(|| Ok(grant(fence)))).collect();
         if answers.iter().all(Option::is_some) {
             return answers.into_iter().flatten().collect();
         }
         Box::pin(self.by_script(asked, answers, |error| error)).await
-    }
-
-    /// Gives up what was granted ahead of those that wait, or without a fence. Returns an error for each that may not have been
-    /// given up.
-    async fn give_back(&self, asked: &[Arc<Acquisition>], granted: &[bool]) -> SomeAnswers {
-        let taken = asked.iter().zip(granted).filter(|(_, granted)| **granted);
-        let releases: Vec<_> = taken.map(|(asked, _)| (&asked.hold, Duration::ZERO)).collect();
-        let mut released = self.release_each(&releases).await.into_iter();
-        let error = |released: Result<Released, StoreError>| released.err().map(StoreError::perhaps_executed);
-        let answer = |granted: &bool| if *granted { released.next().and_then(error).map(Err) } else { None };
-        granted.iter().map(answer).collect()
     }
 
     /// Acquires by script each that has no answer yet. An error of the script becomes what `otherwise` says.

@@ -25,6 +25,8 @@ const NOBODY_FORGOTTEN: &str = "nobody is forgotten";
 pub(crate) struct Rules {
     /// What was granted while somebody waits is given back.
     pub(crate) looks_at_the_queue: bool,
+    /// A script does not count what a transaction of its token has taken ahead of those that wait.
+    pub(crate) scripts_look_at_the_queue: bool,
     /// A counter that is smaller than it was is not believed.
     pub(crate) looks_at_the_counter: bool,
     /// The first acquisition on each connection is a script.
@@ -41,6 +43,9 @@ pub(crate) struct ThinWorld {
     pub(crate) deaths: u8,
     pub(crate) lost_counters: u8,
     pub(crate) failovers: u8,
+    /// Whether it begins with the hold of a third client, which has died, and the second client in the queue behind it. The
+    /// first may use transactions then.
+    pub(crate) begins_dead: bool,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
@@ -123,8 +128,10 @@ impl State {
         match verb {
             Verb::Release(token) => self.server.release(token),
             Verb::Script(token) => {
-                let granted = self.server.script(which, token);
+                let had_place = self.server.has_place(which, token);
+                let granted = self.server.script(which, token, rules.scripts_look_at_the_queue);
                 if let Some(fence) = granted.filter(|_| asks(token)) {
+                    self.overtook |= !had_place && !self.server.queue.is_empty();
                     self.clients[which].raised = Some(fence);
                     self.tell(which, token, fence);
                 }
@@ -142,7 +149,6 @@ impl State {
                     self.overtook |= is_waited_for;
                     self.tell(which, token, counter);
                 } else {
-                    client.sent.extend(granted.then_some(Verb::Release(token)));
                     client.sent.push_back(Verb::Script(token));
                 }
             }
@@ -163,7 +169,7 @@ impl State {
     }
 
     fn is_wanted(&self, (client, token): (usize, u8)) -> bool {
-        self.clients[client].wants(token)
+        self.clients.get(client).is_some_and(|client| client.wants(token))
     }
 
     /// Whether a call is on its way that hands over what is free.
@@ -182,7 +188,7 @@ impl Model for ThinWorld {
         let client = |asks| Client { asks, stage: Stage::Idle, raised: None, sent: VecDeque::new() };
         // A counter that was lost does not reach the time again.
         let server = Server { clock: 100, ..Server::default() };
-        vec![State {
+        let mut state = State {
             server,
             replica: Server::default(),
             clients: self.asks.map(client),
@@ -192,7 +198,15 @@ impl Model for ThinWorld {
             left: [self.breaks, self.deaths, self.lost_counters, self.failovers],
             went_back: false,
             overtook: false,
-        }]
+        };
+        if self.begins_dead {
+            state.server.script(CLIENTS, 0, true);
+            state.clients[0].raised = state.server.counter;
+            state.clients[1].stage = Stage::Asking(state.next_token);
+            state.server.script(1, state.next_token, true);
+            state.next_token += 1;
+        }
+        vec![state]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {

@@ -20,6 +20,8 @@ pub(crate) struct Hold {
     pub(crate) client: usize,
     pub(crate) token: u8,
     fence: Option<u64>,
+    /// True once somebody waits behind it: its release looks at the queue.
+    is_marked: bool,
 }
 
 impl Server {
@@ -38,24 +40,43 @@ impl Server {
             && let Some((client, token)) = self.queue.pop_front()
         {
             let fence = Some(self.fence());
-            self.holder = Some(Hold { client, token, fence });
+            self.holder = Some(Hold { client, token, fence, is_marked: true });
         }
     }
 
     pub(crate) fn release(&mut self, token: u8) {
+        if self.holder.take_if(|hold| hold.token == token && !hold.is_marked).is_some() {
+            // Those that were there before find it free when they ask.
+            self.ended = true;
+            return;
+        }
         self.queue.retain(|(_, waiting)| *waiting != token);
         self.holder.take_if(|hold| hold.token == token);
         self.hand_over();
     }
 
+    /// Returns true if a client waits first of all, or has been told, or handed, the resource already.
+    pub(crate) fn has_place(&self, client: usize, token: u8) -> bool {
+        let has = self
+            .holder
+            .as_ref()
+            .filter(|hold| hold.fence.is_some() || hold.is_marked || self.queue.is_empty());
+        has.is_some_and(|hold| hold.token == token) || self.queue.front() == Some(&(client, token))
+    }
+
     /// Executes a script that acquires. Returns the fence of a grant.
-    pub(crate) fn script(&mut self, client: usize, token: u8) -> Option<u64> {
+    pub(crate) fn script(&mut self, client: usize, token: u8, looks_at_the_queue: bool) -> Option<u64> {
+        if looks_at_the_queue && !self.queue.is_empty() {
+            // A transaction took it ahead of those that wait, and nobody was told.
+            self.holder.take_if(|hold| hold.token == token && hold.fence.is_none() && !hold.is_marked);
+        }
         self.hand_over();
         let told = match &self.holder {
             Some(hold) if hold.token != token => {
                 if !self.queue.contains(&(client, token)) {
                     self.queue.push_back((client, token));
                 }
+                self.holder.iter_mut().for_each(|hold| hold.is_marked = true);
                 return None;
             }
             Some(hold) => hold.fence,
@@ -63,7 +84,8 @@ impl Server {
         };
         self.queue.retain(|(_, waiting)| *waiting != token);
         let fence = told.unwrap_or_else(|| self.fence());
-        self.holder = Some(Hold { client, token, fence: Some(fence) });
+        let is_marked = self.holder.as_ref().is_some_and(|hold| hold.is_marked);
+        self.holder = Some(Hold { client, token, fence: Some(fence), is_marked });
         Some(fence)
     }
 
@@ -73,7 +95,7 @@ impl Server {
         self.counter = Some(counter);
         self.clock = self.clock.max(counter);
         let is_free = self.holder.is_none();
-        self.holder.get_or_insert(Hold { client, token, fence: None });
+        self.holder.get_or_insert(Hold { client, token, fence: None, is_marked: false });
         (!self.queue.is_empty(), counter, is_free)
     }
 }

@@ -193,7 +193,7 @@ async fn what_is_named_twice_is_served_in_order() {
         else {
             panic!("{answers:?}")
         };
-        assert_eq!(first, again);
+        assert!(again.holds == first.holds && again.fence >= first.fence, "{again:?} after {first:?}");
         let (this, not_this) = (&asked.hold, &other.hold);
         let renewals = [(this, 9 * TTL), (not_this, TTL), (this, 2 * TTL), (this, 3 * TTL)];
         let (extended, not_held) = (Renewed::Extended, Renewed::NotHeld);

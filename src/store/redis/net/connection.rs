@@ -25,7 +25,7 @@ use crate::store::{
         options::RedisOptions,
         silence::{self, Silence},
         subscriber::Subscriber,
-        transaction::Transaction,
+        transaction::{Transaction, TransactionAnswer},
     },
 };
 
@@ -47,18 +47,6 @@ struct OpenConnection {
     address: Arc<str>,
     /// The master that the sentinels named for it.
     master: Option<NodeAddress>,
-}
-
-/// The failure of a transaction that was sent.
-pub(crate) enum TransactionFailure {
-    /// The connection is gone; whether the transaction was executed is open.
-    Gone(StoreError),
-    /// The server executed nothing of it.
-    Aborted(RedisError),
-    /// The server takes no transactions, or not all of these commands; it may have executed some.
-    NotTaken(RedisError),
-    /// There is no answer, or not the one to it.
-    Unknown(StoreError),
 }
 
 /// The current connection, open or opening.
@@ -142,28 +130,23 @@ impl Connection {
         &self,
         transaction: &Transaction,
         on: u64,
-    ) -> Option<Result<Vec<Value>, TransactionFailure>> {
+    ) -> Result<Option<TransactionAnswer>, TryFailure> {
         let (generation, OpenConnection { mut connection, address, .. }) =
-            self.open().await.ok().filter(|(generation, _)| *generation == on)?;
+            self.open().await.map_err(TryFailure::Unreachable)?;
+        if generation != on {
+            return Ok(None);
+        }
         let sent = transaction.send(&mut connection);
-        let outcome = match self.answer_to(sent, generation, &address).await {
-            Ok(outcome) => outcome,
-            Err(failure) => return Some(Err(TransactionFailure::Unknown(failure.into_error()))),
-        };
-        Some(match outcome {
-            Ok(answers) => transaction.own(answers).ok_or_else(|| {
-                TransactionFailure::Unknown(self.answered_another(generation, &address).into_error())
-            }),
-            Err(error) if error.is_io_error() => {
-                Err(TransactionFailure::Gone(TryFailure::of(error, &address).into_error()))
-            }
-            Err(error) if error.code() == Some("EXECABORT") => Err(TransactionFailure::Aborted(error)),
-            Err(error) => {
+        match self.answer_to(sent, generation, &address).await? {
+            Ok(TransactionAnswer::OfAnother) => Err(self.answered_another(generation, &address)),
+            Ok(answer @ TransactionAnswer::NotTaken(_)) => {
                 // It may have begun a transaction that it does not end.
                 self.give_up(generation);
-                Err(TransactionFailure::NotTaken(error))
+                Ok(Some(answer))
             }
-        })
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) => Err(TryFailure::of(error, &address)),
+        }
     }
 
     /// Waits for the answer to what was sent on this connection, for as long as an answer may take.

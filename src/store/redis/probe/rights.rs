@@ -130,7 +130,8 @@ fn lack(prefix: &str, purpose: Purpose, command: &str, answer: &Value) -> Option
     let unknown = said.starts_with("unknown command") || said.starts_with("unknown subcommand");
     // These words stand behind the name of the user, which may itself contain such a word.
     let (right, purpose) = match error.code() {
-        "NOPERM" if said.contains("permissions to run") => (right(command), purpose),
+        // `EXEC` alone answers in this way.
+        "NOPERM" | "EXECABORT" if said.contains("permissions to run") => (right(command), purpose),
         "NOPERM" if said.contains("channel") => (format!("&{prefix}:inbox:*"), purpose),
         // It is not known which keys the user should have.
         "NOPERM" if said.contains("key") && prefix.is_empty() => return None,

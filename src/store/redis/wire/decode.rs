@@ -55,10 +55,10 @@ pub(crate) struct ThinAnswer {
 
 /// Decodes the answer to so many thin acquisitions.
 pub(crate) fn acquired_thin(mut answers: Vec<Value>, asked: usize) -> Result<ThinAnswer, StoreError> {
-    if answers.len() != asked + 2 {
+    if answers.len() != asked + 3 {
         return Err(senseless("not one for each request"));
     }
-    let granted = answers.drain(2..).map(|answer| matches!(answer, Value::Okay)).collect();
+    let granted = answers.drain(3..).map(|answer| matches!(answer, Value::Okay)).collect();
     let number = |answer: &Value| match answer {
         Value::Int(number) => u64::try_from(*number).ok(),
         _ => None,

@@ -88,6 +88,8 @@ impl Encoder {
         }
         let mut fences = redis::cmd("INCRBY");
         fences.arg(keys::counter(&self.prefix)).arg(asked.len());
+        let mut kept = redis::cmd("PEXPIRE");
+        kept.arg(keys::counter(&self.prefix)).arg(self.fence_retention);
         let take = asked.iter().map(|asked| {
             let Encoded { opens, record, .. } = &*self.encoded(asked);
             let mut take = Cmd::with_capacity(6, 192 + record.len());
@@ -95,7 +97,7 @@ impl Encoder {
             take.arg("SET").arg(main(asked, "")).arg(value).arg("NX").arg("PX").arg(*opens);
             take
         });
-        Transaction::new([queues, fences].into_iter().chain(take).collect::<Vec<_>>())
+        Transaction::new([queues, fences, kept].into_iter().chain(take).collect::<Vec<_>>())
     }
 
     pub(crate) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {

@@ -47,7 +47,7 @@ pub async fn a_resource_may_be_named_twice_in_one_batch(scene: Scene) {
         panic!("{answers:?}")
     };
     assert_eq!(refusal.by.token, first.hold.token.prefix());
-    assert_eq!(*again, Acquired::Granted(*granted));
+    assert!(matches!(again, Acquired::Granted(again) if again.fence >= granted.fence), "{again:?}");
 
     let released = release_each(&scene, &[&first, &third, &second, &other, &first]).await;
     let nothing = Released::NotHeld { count: 0 };
