@@ -49,7 +49,7 @@ pub use self::{
 };
 #[cfg(doc)]
 use crate::core::Mode;
-use crate::core::ResourceName;
+use crate::core::{Fence, ResourceName};
 pub(crate) use crate::core::{Incarnation, Recovered, Report};
 
 /// A store of locks.
@@ -152,6 +152,17 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Extends each of these holds: its end is its TTL from now. Only a live holder is renewed.
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed>;
+
+    /// Extends each of these holds, as [`renew_each`](Self::renew_each) does, and says which fence its holder was told: for a
+    /// store that grants before it knows the fence, and can write it down now. There are as many `fences` as renewals.
+    fn renew_each_told<'a>(
+        &'a self,
+        renewals: &'a [(&'a Hold, Duration)],
+        fences: &'a [Option<Fence>],
+    ) -> Replies<'a, Renewed> {
+        let _ = fences;
+        self.renew_each(renewals)
+    }
 
     /// Releases each of these holds. Its resource opens after the cooldown beside it, which is usually zero.
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released>;

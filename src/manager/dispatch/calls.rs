@@ -96,7 +96,8 @@ impl FarEnd {
         let asked: Vec<_> =
             batch.iter().map(|renewal| (renewal.lease.hold(), renewal.lease.terms.acquisition.ttl)).collect();
         let too_late = |_| vec![Err(StoreError::timed_out(within)); asked.len()];
-        let answers = ask_each("renew", asked.len(), || self.calls.store.renew_each(&asked));
+        let fences: Vec<_> = batch.iter().map(|renewal| renewal.lease.fence).collect();
+        let answers = ask_each("renew", asked.len(), || self.calls.store.renew_each_told(&asked, &fences));
         let answers = timeout(within, answers).map(|answers| answers.unwrap_or_else(too_late));
         let answers = self.calls.timed_each("renew", answers).await;
         for (renewal, answer) in batch.into_iter().zip(answers) {

@@ -93,7 +93,7 @@ impl RedisStore {
 
     pub(super) async fn renew_in_call(
         &self,
-        renewals: Vec<&(&Hold, Duration)>,
+        renewals: Vec<&(&Hold, (Duration, Option<Fence>))>,
     ) -> Result<CallAnswers<Renewed>, StoreError> {
         // On a connection of its own: nothing that waits for an answer is ahead of it.
         let sent = match self.renewals.send(self.encoder.renew(&renewals)).await {

@@ -68,7 +68,7 @@ impl Server {
     pub(crate) fn script(&mut self, client: usize, token: u8, looks_at_the_queue: bool) -> Option<u64> {
         if looks_at_the_queue && !self.queue.is_empty() {
             // A transaction took it ahead of those that wait, and nobody was told.
-            self.holder.take_if(|hold| hold.token == token && hold.fence.is_none() && !hold.is_marked);
+            self.holder.take_if(|hold| hold.fence.is_none() && !hold.is_marked);
         }
         self.hand_over();
         let told = match &self.holder {

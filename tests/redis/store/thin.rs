@@ -118,7 +118,16 @@ async fn a_repeat_is_granted_with_a_larger_fence_and_inspections_tell_it() {
     assert!(again > first, "{again} after {first}");
     assert_eq!(seen().await.fence, Some(again));
     assert_eq!(granted(&store, &asked).await, again);
-    assert_eq!(store.renew(&asked.hold, 2 * TTL).await.unwrap(), Renewed::Extended);
+    let other = exclusive(&hold("other", 2));
+    let told = granted(&store, &other).await;
+    let renewals = [(&asked.hold, 2 * TTL), (&other.hold, 2 * TTL)];
+    for renewed in store.renew_each_told(&renewals, &[Some(again), Some(told)]).await {
+        assert_eq!(renewed.unwrap(), Renewed::Extended);
+    }
+    assert_eq!(seen().await.fence, Some(again));
+    let inspection = store.inspect(&other.hold.resource, 1).await.unwrap();
+    assert_eq!(inspection.holders[0].fence, Some(told), "a renewal writes it down");
+    assert_eq!(granted(&store, &other).await, told);
     assert_eq!(store.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::Freed);
 }
 

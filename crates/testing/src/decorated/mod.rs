@@ -200,6 +200,14 @@ impl<S: Store, H: Hooks> Store for Decorated<S, H> {
         self.each(Verb::Renew(renewals), renewals.len(), || self.inner.renew_each(renewals))
     }
 
+    fn renew_each_told<'a>(
+        &'a self,
+        renewals: &'a [(&'a Hold, Duration)],
+        fences: &'a [Option<Fence>],
+    ) -> Replies<'a, Renewed> {
+        self.each(Verb::Renew(renewals), renewals.len(), || self.inner.renew_each_told(renewals, fences))
+    }
+
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
         self.each(Verb::Release(releases), releases.len(), || self.inner.release_each(releases))
     }

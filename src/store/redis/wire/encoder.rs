@@ -118,11 +118,17 @@ impl Encoder {
         call
     }
 
-    pub(crate) fn renew(&self, renewals: &[&(&Hold, Duration)]) -> Call {
+    /// Encodes renewals, each with the fence that its holder was told.
+    pub(crate) fn renew(&self, renewals: &[&(&Hold, (Duration, Option<Fence>))]) -> Call {
         let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
         let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
-        for (hold, ttl) in renewals {
+        for (hold, (ttl, fence)) in renewals {
             call.token(hold.token, if self.is_plain() { "" } else { "-" }).arg(positive_millis(*ttl));
+            match fence {
+                _ if self.is_plain() => &mut call,
+                Some(fence) => call.arg(fence.get()),
+                None => call.parts([]),
+            };
         }
         call
     }

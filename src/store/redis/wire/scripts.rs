@@ -71,8 +71,9 @@ fn whole(verb: &str) -> String {
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
     let text = text.replace("redis.call(", "call(").replace("redis.pcall(", "try(");
     let text = text.replace("string.match(", "match(").replace("string.sub(", "sub(");
+    let text = text.replace("string.format(", "formatted(");
     shortened(&format!(
-        "local call, try, match, sub = redis.call, redis.pcall, string.match, string.sub\n{text}"
+        "local call, try, match, sub, formatted = redis.call, redis.pcall, string.match, string.sub, string.format\n{text}"
     ))
 }
 

@@ -65,21 +65,17 @@ for i = 1, #KEYS - 1 do
       -- See bounded.lua.
       local value = redis.pcall('GETRANGE', main, 0, 12099)
       if type(value) == 'string' and #value < 12100 and string.sub(value, 1, 32) == string.sub(start, 1, 32) then
-        local mark, fence, ttl, rest = string.match(value, '^([-+])(%d+) x 1 0/?(%d*)(  .*)$', 33)
-        local untold = fence and string.sub(fence, 1, 1) == '0'
-        -- What a transaction took beside a queue does not count: see attempt.lua.
-        local counts = fence and not (untold and mark == '-' and redis.pcall('EXISTS', main .. ':p') ~= 0)
-        answer = counts and redis.pcall('PEXPIRE', main, opens) == 1 and tonumber(fence)
+        -- Not what a transaction took, whose fence begins with a 0: see attempt.lua.
+        local mark, fence, ttl, rest = string.match(value, '^([-+])([1-9]%d*) x 1 0/?(%d*)(  .*)$', 33)
+        answer = fence and redis.pcall('PEXPIRE', main, opens) == 1 and tonumber(fence)
         local token, proposed = string.sub(start, 1, 32), nil
-        local handed_over = mark == '+' and fence_base
-          and type(redis.pcall('ZSCORE', main .. ':p', '!' .. token)) == 'string'
-        if answer and (untold or handed_over) then
-          -- Nobody has been told its fence yet: it was handed over, or taken by a transaction whose answer was lost.
+        if answer and mark == '+' and fence_base and type(redis.pcall('ZSCORE', main .. ':p', '!' .. token)) == 'string' then
+          -- It was handed over, so nobody has been told its fence yet.
           proposed = next_fence(i)
           if proposed and (proposed <= kept or pcall(keep_fence, proposed)) then
             last = proposed
           else
-            proposed, answer = nil, handed_over and answer
+            proposed = nil
           end
         end
         if answer and (proposed or ttl ~= opens) then

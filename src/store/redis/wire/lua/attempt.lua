@@ -155,11 +155,6 @@ local function take(request, state, fence)
   return granted(after, fence, request.owner)
 end
 
--- Returns true if the holder was written by a transaction, and the store does not know the fence that it was told, if any.
-local function is_untold(state)
-  return state.holder and string.sub(state.holder.fence, 1, 1) == '0'
-end
-
 local function attempt(request)
   local token = request.token
   local state = settled(now, token)
@@ -171,27 +166,27 @@ local function attempt(request)
   end
   local waiting = 0
   local tickets_are_kept = anybody_waits(now)
-  if tickets_are_kept and is_untold(state) and state.holder.token == token and state.holder.mark == '-' then
-    -- A transaction took it ahead of those that wait, and nobody was told: it does not count.
-    redis.call('DEL', main)
-    state = {}
-  end
   if tickets_are_kept then
+    if is_untold(state) and state.holder.holds and state.holder.mark == '-' then
+      -- A transaction took it ahead of those that wait, and nobody was told: it does not count.
+      clear()
+      state = {}
+    end
     come_back(token, state)
     state = hand_over(state, now, token)
     waiting = redis.call('ZCARD', queue)
   end
   if holds(state, token) then
     -- It was taken by a transaction whose answer was lost: nobody has been told its fence yet.
-    local new = is_untold(state) and fence_for({})
-    if is_untold(state) and not new then
+    local untold = is_untold(state)
+    local new = untold and fence_for({})
+    if new == nil then
       return no_fence()
     end
     local fence, owner = extend(state, token, request.ttl, now)
-    if new then
+    if untold then
       keep_fence(tonumber(new))
-      local record = string.gsub(taken_up(state.holder.record, request.ttl), '^%d+', new)
-      redis.call('SET', main, token .. state.holder.mark .. record, 'PX', request.ttl)
+      write_fence(state, token, new, request.ttl)
       fence = new
     end
     if tickets_are_kept then

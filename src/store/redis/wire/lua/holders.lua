@@ -21,7 +21,7 @@
 -- ARGV[1] echo     every answer is a list that starts with it, so that an answer to something else is noticed; each
 --                  script describes the rest
 --
--- record: <fence> <mode: x, s or p> <permits, of permits also /capacity> <lock delay ms>/<ttl ms> <owner or nothing> <metadata>
+-- record: <fence, or what a transaction writes: a 0 and about the time of the grant in µs> <mode: x, s or p> <permits, of permits also /capacity> <lock delay ms>/<ttl ms> <owner or nothing> <metadata>
 --         A '!' before the lock delay: it was handed over and not yet taken up, and has no lock delay until then.
 --         The ttl is what its end was counted with last; see stepped.lua.
 local main, ends, records, counts, queue, waiters, tickets
@@ -272,6 +272,17 @@ local function extend(state, token, ttl, now)
   keep(token, now + ttl, delay)
   expire_all()
   return fence, owner
+end
+
+-- Returns true if the holder was written by a transaction: the store does not know the fence that it was told, if any.
+local function is_untold(state)
+  return string.find(state.fence or '', '^0') == 1
+end
+
+-- Writes the fence of such a holder down, after its end was counted anew.
+local function write_fence(state, token, fence, ttl)
+  local record = string.gsub(taken_up(state.holder.record, ttl), '^%d+', fence)
+  redis.call('SET', main, token .. state.holder.mark .. record, 'PX', ttl)
 end
 
 -- Returns the first of several members that is not over.

@@ -1,9 +1,9 @@
 -- renew: counts the end of each live hold anew.
 --
 -- KEYS     the main key of each request
--- ARGV     [2] on: for each request a token and '-' · ttl ms
+-- ARGV     [2] on: for each request a token and '-' · ttl ms · the fence that its holder was told, or nothing
 -- answers  for each request 1: extended · 0: not held · corrupt reason
-local size, answers, put_off = 2, { ARGV[1] }, {}
+local size, answers, put_off = 3, { ARGV[1] }, {}
 
 -- A value in another form than a string is nil.
 local values = redis.pcall('MGET', unpack(KEYS))
@@ -15,10 +15,12 @@ for i = 1, #KEYS do
       answer = redis.pcall('EXISTS', main) == 0 and 0
     elseif string.sub(value, 1, 33) == ARGV[first] then
       local start, before, rest = string.match(value, '^(%d+ x 1 0)/?(%d*)() ', 34)
-      local ttl = ARGV[first + 1]
+      local ttl, told = ARGV[first + 1], ARGV[first + 2]
       answer = start and redis.pcall('PEXPIRE', main, ttl) == 1 and 1
-      if answer and before ~= ttl then
-        -- Another ttl has to be written down: see stepped.lua.
+      local untold = answer and told ~= '' and string.sub(start, 1, 1) == '0'
+      if answer and (before ~= ttl or untold) then
+        -- Another ttl has to be written down: see stepped.lua. So has a fence that the store does not know.
+        start = untold and told .. string.match(start, '^%d+(.*)$') or start
         value = ARGV[first] .. start .. '/' .. ttl .. string.sub(value, rest)
         answer = redis.pcall('SET', main, value, 'PX', ttl).ok and 1
       end
@@ -54,7 +56,11 @@ local function serve(first)
   if not held or not state.holder and tonumber(held) <= now then
     return 0
   end
-  extend(state, token, tonumber(ARGV[first + 1]), now)
+  local ttl, told = tonumber(ARGV[first + 1]), ARGV[first + 2]
+  extend(state, token, ttl, now)
+  if told ~= '' and is_untold(state) then
+    write_fence(state, token, told, ttl)
+  end
   return 1
 end
 
