@@ -91,7 +91,7 @@ async fn a_node_of_a_quorum_does_not_guess_times_from_the_clocks_of_others() {
     let fence = granted(&store, &held).await;
     waits(&store, 1).await;
     assert!(store.inspect(&held.hold.resource, 1).await.unwrap().holders[0].held_for.is_some());
-    let raised = store.raise_fences(&[(&held.hold, Fence::new(fence.get() + 1))]).await;
+    let raised = store.raise_fences(&[(&held.hold, Fence::new(fence.get() + 1_000))]).await;
     assert!(matches!(raised[..], [Ok(true)]), "{raised:?}");
     let seen = store.inspect(&held.hold.resource, 1).await.unwrap();
     assert_eq!((seen.holders[0].held_for, seen.waiters[0].waited), (None, None));

@@ -69,7 +69,7 @@ async fn a_lock_that_was_found_held_is_asked_for_by_scripts() {
         assert!(matches!(answer, Acquired::Refused(_)), "{answer:?}");
         assert_eq!(counts.since(), expected);
     }
-    other.release(&hold("r", 1), Duration::ZERO).await.unwrap();
+    assert_eq!(other.release(&hold("r", 1), Duration::ZERO).await.unwrap(), Released::Freed);
     granted(&store, &exclusive(&hold("r", 2))).await;
     assert_eq!(counts.since(), (0, 2));
 }
