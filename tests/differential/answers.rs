@@ -96,7 +96,7 @@ impl Fences {
         for (model, real) in all.holders.iter().zip(&real.holders) {
             about(model.remaining, real.remaining)?;
             let model = self.find(resource, all, real)?;
-            // What a transaction wrote tells the time by the client's clock, which does not move here.
+            // What plain commands wrote tells the time by the client's clock, which does not move here.
             if real.fence.is_some() {
                 since(model.held_for, real.held_for)?;
             }
@@ -122,7 +122,7 @@ impl Fences {
             return Err(format!("{real:?} is not among {:?}", all.holders));
         };
         about(model.remaining, real.remaining)?;
-        // The fence of what was taken by a transaction is known to its holder alone.
+        // The fence of what was taken by plain commands is known to its holder alone.
         if real.fence.is_some() {
             self.compare(resource, model.fence, real.fence)?;
         }

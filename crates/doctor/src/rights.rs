@@ -13,7 +13,7 @@ pub(crate) fn check(is_quorum: bool, server: &ProbedServer, info: &ServerInfo, f
         lacks.push(MissingRight { right: "+info".to_owned(), unknown, purpose: Purpose::Locks });
     }
     let purposes =
-        [Purpose::Locks, Purpose::HandOvers, Purpose::LongValues, Purpose::Transactions, Purpose::Lists];
+        [Purpose::Locks, Purpose::HandOvers, Purpose::LongValues, Purpose::PlainCommands, Purpose::Lists];
     for purpose in purposes {
         let of_purpose = |unknown: bool| {
             let those = lacks.iter().filter(|lack| lack.purpose == purpose && lack.unknown == unknown);
@@ -31,7 +31,8 @@ pub(crate) fn check(is_quorum: bool, server: &ProbedServer, info: &ServerInfo, f
             Purpose::LongValues => {
                 (Severity::Notice, "a long value of another program holds the server up at each attempt")
             }
-            Purpose::Transactions => {
+            Purpose::PlainCommands if is_quorum => continue,
+            Purpose::PlainCommands => {
                 (Severity::Notice, "free locks are taken by scripts, which cost the server twice as much")
             }
             Purpose::Lists => (Severity::Notice, "resources cannot be listed"),

@@ -46,10 +46,12 @@ impl RedisStore {
                             (value, told, recovered) = decode::with_clock(value)?;
                             clock = Some(told);
                         }
+                        let fence = decode::newest_fence(&value);
                         let answers = calls::answers(value, &open, |asked, answer| {
                             decode::acquired(answer, asked.mode)
                         })?;
-                        self.thin.raised(connection, sent, &open, &answers);
+                        self.thin.raised(connection, sent, fence);
+                        self.thin.note_in_use(sent, &open, &answers);
                         Ok(self.without_unconfirmed(&open, answers, shortfall).await)
                     };
                     let answers = answers.await;

@@ -36,7 +36,7 @@ use crate::store::StoreError;
 ///
 /// Creating a store needs neither a server nor a runtime: the first verb opens the connection, and every verb opens it
 /// again if it broke. A verb takes at most the time to connect and the time for an answer, and twice that if its
-/// connection turned out to be gone, or if a lock that was thought to be free is not.
+/// connection turned out to be gone. An acquisition takes up to three times that: see `thin.rs`.
 ///
 /// # Requirements for the server
 /// The server must keep what it acknowledged: a server that restarts without persistence, evicts keys, or fails over to
@@ -64,9 +64,8 @@ use crate::store::StoreError;
 /// `EVALSHA`, `SCRIPT LOAD`, `GET`, `GETRANGE`, `MGET`, `SET`, `SETRANGE`, `DEL`, `UNLINK`, `EXISTS`, `TIME`, `PTTL`,
 /// `PEXPIRE`, `PEXPIREAT`, `HSET`, `HGET`, `HDEL`, `HLEN`, `HINCRBY`, `ZADD`, `ZREM`, `ZCARD`, `ZCOUNT`, `ZSCORE`,
 /// `ZRANK`, `ZRANGE`, `ZREVRANGE`, `ZRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and
-/// `PING`. Free locks are taken without scripts if the user also has `MULTI`, `EXEC`, `INCRBY` and `ECHO`. Listing resources
-/// also needs `SCAN`, confirmation by replicas `WAIT`, Sentinel `ROLE`, a cluster
-/// `CLUSTER SLOTS` and `ASKING`, and a quorum `INFO`.
+/// `PING`. Free locks are taken without scripts if the user also has `INCRBY` and `ECHO`. Listing resources also needs
+/// `SCAN`, confirmation by replicas `WAIT`, Sentinel `ROLE`, a cluster `CLUSTER SLOTS` and `ASKING`, and a quorum `INFO`.
 ///
 /// If some of these rights are missing, a verb may stop half-way, answer [`StoreError::Denied`], and have done a part
 /// all the same. One name that is out of bounds denies everything that goes out in one call with it.

@@ -1,28 +1,31 @@
-//! Thin acquisitions: free exclusive locks are taken by plain commands in one transaction, which costs a server about half
-//! of what a script costs.
+//! Thin acquisitions: free exclusive locks are taken by plain commands, which cost a server far less than a script does.
 //!
 //! ```text
-//! MULTI · EXISTS <tickets of each> · INCRBY <fences> n · PEXPIRE <fences> … · SET <main key> <value> NX PX <ttl>, for each ·
-//! ECHO · EXEC
+//! INCRBY <fences> n · SET <main key> <value> NX PX <ttl>, for each · EXISTS <tickets of each> · GET <fences> · ECHO <number>
 //! ```
 //!
-//! Nothing in it depends on an earlier answer. Whatever else there is goes on by script: a lock that is held, waiters that its
-//! holder left behind, a server that takes no transactions. A resource that was in use lately is asked for by script at once:
-//! that tells who holds it, and gives a place in the queue.
+//! They go out together, without a transaction: to read `QUEUED` takes the client library as long as to read an answer. So others may
+//! be served between them, and the answers tell whether that did harm:
+//!
+//! * GET gives what INCRBY gave: nobody else was given a fence meanwhile. So these fences are larger than those of all grants
+//!   before the SET, and smaller than those of all later grants.
+//! * EXISTS finds no tickets: whoever waits came after the SET. So nobody was overtaken.
+//!
+//! Whatever else there is goes on by script: a lock that is held, waiters that its holder left behind, a server that lacks a command.
+//! A resource that was in use lately is asked for by script at once: that tells who holds it, and gives a place in the queue.
 //!
 //! The value is written before its fence is known. In the place of the fence it has a 0, and about the time of the grant. The
-//! scripts know by that 0 that nobody may have been told: a repeat by the same token gets a new fence, and one that was taken
-//! beside a queue does not count. So the script may always be the next step.
+//! scripts know by that 0 that nobody may have been told: a repeat by the same token gets a new fence, and gives back what was
+//! taken beside a queue. So the script may always be the next step. For others it is a hold like any other.
 //!
 //! # Fences
-//! A script gives out the time of the server, or one more than the number before. The transaction adds to that number alone,
-//! which is enough for as long as nothing is lost. So the first acquisition on each connection is by script, and one in each
+//! A script gives out the time of the server, or one more than the number before. INCRBY adds to that number alone, which is
+//! enough for as long as nothing is lost. So the first acquisition on each connection is by script, and one in each
 //! [`WINDOW`]: a failover, a restart or a replica that lags ends all connections. A counter that is smaller than this client
 //! knows was lost.
 
 use std::{
     array,
-    fmt::Display,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -37,17 +40,11 @@ use tokio::time::Instant;
 use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
-        Acquired, Acquisition, Answers, Grant, StoreError,
+        Acquired, Acquisition, Answers, Certainty, Grant, StoreError,
         redis::{
             RedisStore,
             calls::{CallAnswers, fit_in_a_call},
-            net::{
-                call::TryFailure,
-                cluster::slot,
-                options::Layout,
-                topology::Topology,
-                transaction::{TransactionAnswer, is_lasting},
-            },
+            net::{call::TryFailure, cluster::slot, options::Layout, topology::Topology},
             replicas::Replicas,
             wire::decode::{self, ThinAnswer},
         },
@@ -57,15 +54,12 @@ use crate::{
 /// The number from which on a counter is not added to: see `fence.lua`.
 const TOO_LARGE: u64 = 9_000_000_000_000_000;
 
-/// The time for which a server that takes no transactions is sent none: its rights may change.
+/// The time for which a server that denies a command is sent scripts alone: the rights may change.
 const OFF_FOR: Duration = Duration::from_secs(600);
 
 /// The time for which the work of a script on the counter of fences is enough. It bounds what a server forgets that is made
 /// a replica and a master again without ending its connections.
 const WINDOW: Duration = Duration::from_secs(60);
-
-/// The number of connections in a row that end in a transaction, after which the server is said to take none.
-const MOST_GONE: u32 = 2;
 
 /// Whether acquisitions may be thin now.
 pub(super) struct Thin {
@@ -111,10 +105,8 @@ impl InUse {
 #[derive(Default)]
 struct State {
     raised: Option<Raised>,
-    /// The time until which a server that takes no transactions is sent none.
+    /// The time until which a server that denies a command is sent scripts alone.
     off_until: Option<Instant>,
-    /// The number of connections in a row that ended in a transaction.
-    gone: u32,
 }
 
 /// The work of a script on the counter of fences.
@@ -141,30 +133,27 @@ impl Thin {
         let now = Instant::now();
         let suits = |asked: &Arc<Acquisition>| is_thin(asked) && !self.in_use.has(&asked.hold.resource, now);
         let is_recent = now < raised.at + WINDOW;
-        (is_recent && asked.iter().all(suits) && fit_in_a_call(asked)).then_some(raised)
+        (is_recent && !asked.is_empty() && asked.iter().all(suits) && fit_in_a_call(asked)).then_some(raised)
     }
 
-    /// Notes what a script that was sent then on this connection has answered.
-    pub(super) fn raised(
+    /// Notes which resources were found in use by a script that was sent then.
+    pub(super) fn note_in_use(
         &self,
-        connection: u64,
         sent: Instant,
         asked: &[&Arc<Acquisition>],
         answers: &CallAnswers<Acquired>,
     ) {
-        if !self.is_possible {
-            return;
-        }
-        let mut fence = None;
         for (asked, answer) in asked.iter().zip(answers) {
-            match answer {
-                Some(Ok(Acquired::Granted(grant))) => fence = fence.max(grant.fence),
-                Some(Ok(_)) => self.in_use.note(&asked.hold.resource, sent),
-                Some(Err(_)) | None => {}
+            if matches!(answer, Some(Ok(answer)) if !matches!(answer, Acquired::Granted(_))) {
+                self.in_use.note(&asked.hold.resource, sent);
             }
         }
+    }
+
+    /// Notes the new fence that a script gave out, if any, which was sent then on this connection.
+    pub(super) fn raised(&self, connection: u64, sent: Instant, fence: Option<u64>) {
         let mut state = self.state.lock();
-        if let Some(fence) = fence.map(Fence::get)
+        if let Some(fence) = fence.filter(|_| self.is_possible)
             && state.off_until.is_none_or(|until| until < sent)
         {
             let known = state.raised.filter(|known| known.connection == connection);
@@ -173,42 +162,31 @@ impl Thin {
         }
     }
 
-    /// Notes the counter after a transaction.
+    /// Notes the counter after a thin acquisition.
     fn saw(&self, raised: Raised, counter: u64) {
         let mut state = self.state.lock();
-        state.gone = 0;
         if let Some(known) = state.raised.as_mut().filter(|known| known.connection == raised.connection) {
             known.seen = known.seen.max(counter);
         }
     }
 
-    /// Notes that a transaction went wrong: the next acquisition is by script.
+    /// Notes that a thin acquisition went wrong: the next one is by script.
     fn forget(&self, raised: Raised) {
         let mut state = self.state.lock();
         state.raised = state.raised.filter(|known| known.connection != raised.connection);
     }
 
-    /// Notes that the connection ended in a transaction. A proxy may end those that begin one.
-    fn gone(&self, raised: Raised) {
-        self.forget(raised);
-        let mut state = self.state.lock();
-        state.gone += 1;
-        if state.gone >= MOST_GONE {
-            state.turn_off(&"connections end when one begins");
+    /// Sends scripts alone for a while if the server denies a command.
+    fn note_denial(&self, error: &ServerError) {
+        let said = error.details().unwrap_or_default();
+        let is_denied = error.code() == "NOPERM" && said.contains("permissions to run");
+        if !is_denied && !said.starts_with("unknown command") {
+            return;
         }
-    }
-
-    /// Sends no transactions for a while, because the server takes none.
-    fn turn_off(&self, error: &ServerError) {
-        self.state.lock().turn_off(error);
-    }
-}
-
-impl State {
-    fn turn_off(&mut self, reason: &dyn Display) {
-        (self.raised, self.gone) = (None, 0);
-        if self.off_until.replace(Instant::now() + OFF_FOR).is_none() {
-            tracing::info!(%reason, "the server takes no transactions of plain commands: locks are taken by scripts alone");
+        let mut state = self.state.lock();
+        state.raised = None;
+        if state.off_until.replace(Instant::now() + OFF_FOR).is_none() {
+            tracing::info!(%error, "the server denies a plain command: locks are taken by scripts alone");
         }
     }
 }
@@ -222,92 +200,88 @@ fn is_thin(asked: &Acquisition) -> bool {
 type SomeAnswers = Vec<Option<Result<Acquired, StoreError>>>;
 
 impl RedisStore {
-    /// Acquires each by one transaction, and by script what that does not grant.
+    /// Acquires each by plain commands, and by script what these do not grant.
     pub(super) async fn acquire_thin(&self, asked: &[Arc<Acquisition>], raised: Raised) -> Answers<Acquired> {
         let Topology::One(connection) = &self.topology else {
             return self.acquire_in_calls(asked, None).await.answers;
         };
         let time = raised.fence.saturating_add(raised.at.elapsed().as_micros() as u64);
-        let transaction = self.encoder.acquire_thin(asked, time);
-        let otherwise: fn(StoreError) -> StoreError =
-            match connection.transact(&transaction, raised.connection).await {
-                Ok(Some(TransactionAnswer::Executed(answers))) => {
-                    return match decode::acquired_thin(answers, asked.len()) {
-                        Ok(answer) => self.judge(asked, raised, answer).await,
-                        Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
-                    };
-                }
-                Ok(Some(TransactionAnswer::Aborted(error))) if !is_lasting(&error) => {
-                    self.thin.forget(raised);
-                    |error| error
-                }
-                Ok(Some(TransactionAnswer::Aborted(error))) => {
-                    self.thin.turn_off(&error);
-                    |error| error
-                }
-                Ok(Some(TransactionAnswer::NotTaken(error))) => {
-                    self.thin.turn_off(&error);
-                    StoreError::perhaps_executed
-                }
-                Ok(Some(TransactionAnswer::OfAnother) | None) => {
-                    self.thin.forget(raised);
-                    |error| error
-                }
-                // The script is the second try, and finds what the first may have taken.
-                Err(TryFailure::Gone(lost)) => {
-                    self.thin.gone(raised);
-                    return Box::pin(self.by_script(asked, none(asked), |_| lost.clone())).await;
-                }
-                Err(failure) => {
-                    let error = failure.into_error();
-                    return asked.iter().map(|_| Err(error.clone())).collect();
-                }
-            };
-        Box::pin(self.by_script(asked, none(asked), otherwise)).await
+        let commands = self.encoder.acquire_thin(asked, time);
+        let lost = match connection.send_together(&commands, raised.connection).await {
+            Ok(Some(answers)) => match decode::acquired_thin(answers, asked.len()) {
+                Ok(answer) => return self.judge(asked, raised, answer).await,
+                Err(error) => return asked.iter().map(|_| Err(error.clone())).collect(),
+            },
+            // Nothing was sent.
+            Ok(None) => None,
+            // The script is the second try, and finds what the first may have taken.
+            Err(TryFailure::Gone(lost)) => Some(lost),
+            Err(failure) => {
+                let error = failure.into_error();
+                return asked.iter().map(|_| Err(error.clone())).collect();
+            }
+        };
+        self.thin.forget(raised);
+        let none = asked.iter().map(|_| None).collect();
+        Box::pin(self.by_script(asked, none, |_, error| lost.clone().unwrap_or(error))).await
     }
 
-    /// Returns the answers that follow from what the transaction did.
+    /// Returns the answers that follow from what the commands did.
     async fn judge(
         &self,
         asked: &[Arc<Acquisition>],
         raised: Raised,
-        ThinAnswer { is_waited_for, last, granted }: ThinAnswer,
+        answer: ThinAnswer,
     ) -> Answers<Acquired> {
+        let ThinAnswer { last, is_alone, is_waited_for, granted, error } = answer;
         let before = last.map(|last| last.saturating_sub(asked.len() as u64));
         let before = before.filter(|before| (raised.seen..TOO_LARGE).contains(before));
         match last.filter(|_| before.is_some()) {
             Some(last) => self.thin.saw(raised, last),
             None => self.thin.forget(raised),
         }
-        let Some(before) = before.filter(|_| !is_waited_for) else {
-            // What was taken ahead of those that wait, or without a fence, is the script's to judge.
-            return Box::pin(self.by_script(asked, none(asked), StoreError::perhaps_executed)).await;
-        };
+        if let Some(error) = error {
+            self.thin.note_denial(&error);
+        }
+        let fence = before.filter(|_| is_alone && !is_waited_for);
         let grant = |number| Acquired::Granted(Grant { fence: Some(Fence::new(number)), holds: 1 });
-        let fences = before + 1..;
-        let answers: SomeAnswers =
-            fences.zip(granted).map(|(fence, granted)| granted.then(|| Ok(grant(fence)))).collect();
+        let told = |(at, granted): (usize, &bool)| {
+            fence.filter(|_| *granted).map(|before| Ok(grant(before + 1 + at as u64)))
+        };
+        let answers: SomeAnswers = granted.iter().enumerate().map(told).collect();
         if answers.iter().all(Option::is_some) {
             return answers.into_iter().flatten().collect();
         }
-        Box::pin(self.by_script(asked, answers, |error| error)).await
+        // What was taken, and has no fence or stands beside tickets, is the script's to judge.
+        let taken = |at, error| if granted[at] { lost_after_a_grant(error) } else { error };
+        Box::pin(self.by_script(asked, answers, taken)).await
     }
 
-    /// Acquires by script each that has no answer yet. An error of the script becomes what `otherwise` says.
+    /// Acquires by script each that has no answer yet. An error of the script becomes what `otherwise` says of the request at this
+    /// place.
     async fn by_script(
         &self,
         asked: &[Arc<Acquisition>],
         answers: SomeAnswers,
-        otherwise: impl Fn(StoreError) -> StoreError,
+        otherwise: impl Fn(usize, StoreError) -> StoreError,
     ) -> Answers<Acquired> {
         let open = asked.iter().zip(&answers).filter(|(_, answer)| answer.is_none());
         let open: Vec<_> = open.map(|(asked, _)| Arc::clone(asked)).collect();
         let mut told = self.acquire_in_calls(&open, None).await.answers.into_iter();
-        let answer = |answer: Option<_>| answer.or_else(|| Some(told.next()?.map_err(&otherwise)));
-        answers.into_iter().filter_map(answer).collect()
+        let answer = |(at, answer): (usize, Option<_>)| {
+            answer.or_else(|| Some(told.next()?.map_err(|error| otherwise(at, error))))
+        };
+        answers.into_iter().enumerate().filter_map(answer).collect()
     }
 }
 
-fn none(asked: &[Arc<Acquisition>]) -> SomeAnswers {
-    asked.iter().map(|_| None).collect()
+/// Returns the error of a script that was to judge what was taken: that was done, whatever the script did.
+fn lost_after_a_grant(error: StoreError) -> StoreError {
+    match error.perhaps_executed() {
+        error if error.certainty() == Certainty::Unknown => error,
+        error => StoreError::ReplyLost {
+            doing: "what was taken has no fence yet".to_owned(),
+            source: Some(Arc::new(error)),
+        },
+    }
 }

@@ -1,7 +1,6 @@
-//! What can happen to one resource on one server, when some acquisitions are transactions of plain commands and the others
-//! are scripts.
+//! What can happen to one resource on one server, when some acquisitions are plain commands and the others are scripts.
 //!
-//! Two clients ask. Each has one connection, on which its calls are executed in order; an answer may be lost, a connection may
+//! Up to three clients ask. Each has one connection, on which its calls are executed in order; an answer may be lost, a connection may
 //! break and leave calls behind that are executed late, a client may die. The counter of fences may be lost, and a failover may
 //! bring back an earlier state of the server. Time is not counted: a hold ends when nobody believes in it any more, and the clock
 //! of the server is ahead of all fences that were given out.
@@ -13,20 +12,24 @@ use std::collections::VecDeque;
 use server::Server;
 use stateright::{Model, Property};
 
-const CLIENTS: usize = 2;
+const CLIENTS: usize = 3;
 
 const FENCES: &str = "fences grow";
 const ONE_HOLDER: &str = "one client holds at a time";
 const ORDER: &str = "nobody overtakes";
 const NOBODY_FORGOTTEN: &str = "nobody is forgotten";
 
-/// Which of the rules of a transaction are kept.
+/// Which of the rules of plain commands are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     /// What was granted while somebody waits is given back.
     pub(crate) looks_at_the_queue: bool,
-    /// A script does not count what a transaction of its token has taken ahead of those that wait.
+    /// A script does not count what plain commands of its token have taken ahead of those that wait.
     pub(crate) scripts_look_at_the_queue: bool,
+    /// Whoever begins to wait behind such a hold leaves no mark in it.
+    pub(crate) marks_what_is_told: bool,
+    /// What was granted while somebody else was given a fence is asked for by a script.
+    pub(crate) looks_at_others: bool,
     /// A counter that is smaller than it was is not believed.
     pub(crate) looks_at_the_counter: bool,
     /// The first acquisition on each connection is a script.
@@ -43,8 +46,9 @@ pub(crate) struct ThinWorld {
     pub(crate) deaths: u8,
     pub(crate) lost_counters: u8,
     pub(crate) failovers: u8,
-    /// Whether it begins with the hold of a third client, which has died, and the second client in the queue behind it. The
-    /// first may use transactions then.
+    pub(crate) forced: u8,
+    /// Whether it begins with the hold of another client, which has died, and the second client in the queue behind it. The
+    /// first may use plain commands then.
     pub(crate) begins_dead: bool,
 }
 
@@ -59,8 +63,8 @@ pub(crate) struct State {
     /// The largest fence that was told, and the token that has it.
     largest: (u64, u8),
     next_token: u8,
-    /// What may still happen: breaks, deaths, lost counters, failovers.
-    left: [u8; 4],
+    /// What may still happen: breaks, deaths, lost counters, failovers, ends by force.
+    left: [u8; 5],
     went_back: bool,
     overtook: bool,
 }
@@ -72,6 +76,15 @@ struct Client {
     /// The fence that a script gave it on this connection.
     raised: Option<u64>,
     sent: VecDeque<Verb>,
+    /// The answers to its plain commands so far.
+    answers: Answers,
+}
+
+#[derive(Clone, Copy, Debug, Default, Hash, PartialEq, Eq)]
+struct Answers {
+    counter: u64,
+    granted: bool,
+    is_waited_for: bool,
 }
 
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
@@ -84,7 +97,11 @@ enum Stage {
 
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 enum Verb {
-    Thin(u8),
+    /// The plain commands, in their order.
+    Add,
+    Set(u8),
+    LookForTickets,
+    Get(u8),
     Script(u8),
     Release(u8),
 }
@@ -106,6 +123,7 @@ pub(crate) enum Action {
     /// The queue ticket of a client that is dead, or wants something else, ends.
     ExpireTicket(usize),
     LoseCounter,
+    Force,
     Replicate,
     FailOver,
 }
@@ -117,7 +135,11 @@ impl Client {
 
     fn ask(&mut self, token: u8, rules: Rules) {
         let is_thin = self.raised.is_some() || !rules.begins_with_a_script;
-        self.sent.push_back(if is_thin { Verb::Thin(token) } else { Verb::Script(token) });
+        if is_thin {
+            self.sent.extend([Verb::Add, Verb::Set(token), Verb::LookForTickets, Verb::Get(token)]);
+        } else {
+            self.sent.push_back(Verb::Script(token));
+        }
     }
 }
 
@@ -128,25 +150,28 @@ impl State {
         match verb {
             Verb::Release(token) => self.server.release(token),
             Verb::Script(token) => {
-                let had_place = self.server.has_place(which, token);
-                let granted = self.server.script(which, token, rules.scripts_look_at_the_queue);
+                let granted = self.server.script(which, token, rules);
                 if let Some(fence) = granted.filter(|_| asks(token)) {
-                    self.overtook |= !had_place && !self.server.queue.is_empty();
+                    self.overtook |= self.server.has_overtaken(token);
                     self.clients[which].raised = Some(fence);
                     self.tell(which, token, fence);
                 }
             }
-            Verb::Thin(token) => {
-                let (is_waited_for, counter, granted) = self.server.transaction(which, token);
+            Verb::Add => self.clients[which].answers.counter = self.server.add(),
+            Verb::Set(token) => self.clients[which].answers.granted = self.server.set(which, token),
+            Verb::LookForTickets => self.clients[which].answers.is_waited_for = !self.server.queue.is_empty(),
+            Verb::Get(token) => {
+                let client = &mut self.clients[which];
+                let Answers { counter, granted, is_waited_for } = std::mem::take(&mut client.answers);
                 if !asks(token) {
                     return;
                 }
-                let client = &mut self.clients[which];
                 let grows = counter > client.raised.unwrap_or(0) || !rules.looks_at_the_counter;
+                let is_alone = self.server.counter == Some(counter) || !rules.looks_at_others;
                 let gives_back = is_waited_for && rules.looks_at_the_queue;
                 client.raised = client.raised.filter(|_| grows);
-                if granted && grows && !gives_back {
-                    self.overtook |= is_waited_for;
+                if granted && grows && is_alone && !gives_back {
+                    self.overtook |= self.server.has_overtaken(token);
                     self.tell(which, token, counter);
                 } else {
                     client.sent.push_back(Verb::Script(token));
@@ -176,7 +201,7 @@ impl State {
     fn something_comes(&self) -> bool {
         let mut calls =
             self.clients.iter().flat_map(|client| &client.sent).chain(self.late.iter().map(|(_, verb)| verb));
-        calls.any(|verb| !matches!(verb, Verb::Thin(_)))
+        calls.any(|verb| matches!(verb, Verb::Script(_) | Verb::Release(_)))
     }
 }
 
@@ -185,7 +210,13 @@ impl Model for ThinWorld {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        let client = |asks| Client { asks, stage: Stage::Idle, raised: None, sent: VecDeque::new() };
+        let client = |asks| Client {
+            asks,
+            stage: Stage::Idle,
+            raised: None,
+            sent: VecDeque::new(),
+            answers: Answers::default(),
+        };
         // A counter that was lost does not reach the time again.
         let server = Server { clock: 100, ..Server::default() };
         let mut state = State {
@@ -195,22 +226,22 @@ impl Model for ThinWorld {
             late: Vec::new(),
             largest: (0, 0),
             next_token: 1,
-            left: [self.breaks, self.deaths, self.lost_counters, self.failovers],
+            left: [self.breaks, self.deaths, self.lost_counters, self.failovers, self.forced],
             went_back: false,
             overtook: false,
         };
         if self.begins_dead {
-            state.server.script(CLIENTS, 0, true);
+            state.server.script(CLIENTS, 0, self.rules);
             state.clients[0].raised = state.server.counter;
             state.clients[1].stage = Stage::Asking(state.next_token);
-            state.server.script(1, state.next_token, true);
+            state.server.script(1, state.next_token, self.rules);
             state.next_token += 1;
         }
         vec![state]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
-        let [breaks, deaths, lost_counters, failovers] = state.left;
+        let [breaks, deaths, lost_counters, failovers, forced] = state.left;
         for (which, client) in state.clients.iter().enumerate() {
             match client.stage {
                 Stage::Idle if client.asks > 0 => actions.push(Action::Ask(which)),
@@ -220,8 +251,11 @@ impl Model for ThinWorld {
                 Stage::Asking(_) | Stage::Holding(_) => actions.push(Action::Release(which)),
                 Stage::Idle | Stage::Dead => {}
             }
-            if !client.sent.is_empty() {
-                actions.extend([Action::Execute(which, true), Action::Execute(which, false)]);
+            if let Some(verb) = client.sent.front() {
+                actions.push(Action::Execute(which, true));
+                // The answers to plain commands are lost together.
+                let may_be_lost = matches!(verb, Verb::Get(_) | Verb::Script(_));
+                actions.extend(may_be_lost.then_some(Action::Execute(which, false)));
             }
             if client.stage != Stage::Dead {
                 actions.extend((breaks > 0 && client.raised.is_some()).then_some(Action::Break(which)));
@@ -235,6 +269,7 @@ impl Model for ThinWorld {
         actions
             .extend(waiters.filter(|(_, it)| !state.is_wanted(**it)).map(|(at, _)| Action::ExpireTicket(at)));
         actions.extend((lost_counters > 0 && state.server.counter.is_some()).then_some(Action::LoseCounter));
+        actions.extend((forced > 0 && held.is_some()).then_some(Action::Force));
         if failovers > 0 {
             actions.push(Action::FailOver);
             actions.extend((state.replica != state.server).then_some(Action::Replicate));
@@ -282,12 +317,20 @@ impl Model for ThinWorld {
                 state.server.holder = None;
                 state.server.ended = true;
             }
-            Action::ExpireTicket(at) => {
-                state.server.queue.remove(at);
-            }
+            Action::ExpireTicket(at) => state.server.remove_waiter(at),
             Action::LoseCounter => {
                 state.left[2] -= 1;
                 state.server.counter = None;
+            }
+            Action::Force => {
+                state.left[4] -= 1;
+                let ended = state.server.holder.as_ref().map(|hold| hold.token);
+                for client in &mut state.clients {
+                    if ended.is_some_and(|ended| client.stage == Stage::Holding(ended)) {
+                        client.stage = Stage::Idle;
+                    }
+                }
+                state.server.force();
             }
             Action::Replicate => state.replica = state.server.clone(),
             Action::FailOver => {
@@ -310,9 +353,11 @@ impl Model for ThinWorld {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always(FENCES, |_, state: &State| !state.went_back),
-            Property::always(ONE_HOLDER, |_, state: &State| {
+            Property::always(ONE_HOLDER, |world: &Self, state: &State| {
                 let holds = |client: &&Client| matches!(client.stage, Stage::Holding(_));
                 state.clients.iter().filter(holds).count() <= 1
+                    // Its holder need not know yet.
+                    || world.forced > 0
             }),
             Property::always(ORDER, |_, state: &State| !state.overtook),
             Property::always(NOBODY_FORGOTTEN, |_, state: &State| {

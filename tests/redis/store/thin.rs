@@ -1,25 +1,25 @@
-//! Free locks that are taken by transactions of plain commands: when they are, and what is promised then.
+//! Free locks that are taken by plain commands: when they are, and what is promised then.
 
 use futures_util::StreamExt;
 use leasehold::store::Notification;
 
 use crate::redis::store::{proxy::Proxy, seen::waiting, *};
 
-/// Returns how many transactions and how many scripts the server has executed since it was asked last.
+/// Returns how many locks were asked for by plain commands, and how many scripts the server has executed since it was asked last.
 struct Counts<'a>(&'a RedisServer, Vec<u64>);
 
 impl<'a> Counts<'a> {
     fn of(server: &'a RedisServer) -> Self {
-        Self(server, calls(server, &["exec", "evalsha"]))
+        Self(server, calls(server, &["incrby", "evalsha"]))
     }
 
     fn since(&mut self) -> (u64, u64) {
-        let before = std::mem::replace(&mut self.1, calls(self.0, &["exec", "evalsha"]));
+        let before = std::mem::replace(&mut self.1, calls(self.0, &["incrby", "evalsha"]));
         (self.1[0] - before[0], self.1[1] - before[1])
     }
 }
 
-/// Returns a store that takes free locks by transactions from now on.
+/// Returns a store that takes free locks by plain commands from now on.
 async fn warm(server: &RedisServer) -> RedisStore {
     let store = store(server);
     granted(&store, &exclusive(&hold("warm", 1_000))).await;
@@ -27,7 +27,7 @@ async fn warm(server: &RedisServer) -> RedisStore {
 }
 
 #[tokio::test]
-async fn the_first_lock_on_a_connection_is_taken_by_a_script_and_the_next_by_a_transaction() {
+async fn the_first_lock_on_a_connection_is_taken_by_a_script_and_the_next_by_plain_commands() {
     let server = RedisServer::start();
     let store = store(&server);
     let mut counts = Counts::of(&server);
@@ -42,8 +42,8 @@ async fn the_first_lock_on_a_connection_is_taken_by_a_script_and_the_next_by_a_t
     server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
     let fence = in_the_end(async || store.acquire(&exclusive(&hold("anew", 6))).await).await;
     assert!(matches!(fence, Acquired::Granted(grant) if grant.fence > Some(last)), "{fence:?}");
-    let (transactions, scripts) = counts.since();
-    assert!(transactions == 0 && scripts > 0, "{transactions} {scripts}");
+    let (plain, scripts) = counts.since();
+    assert!(plain == 0 && scripts > 0, "{plain} {scripts}");
     assert_all_end(&server);
 }
 
@@ -105,6 +105,24 @@ async fn fences_grow_though_their_counter_is_lost_or_set_back() {
 }
 
 #[tokio::test]
+async fn a_repeat_on_a_new_connection_says_nothing_of_the_counter() {
+    let server = RedisServer::start();
+    let (mine, other) = (store(&server), store(&server));
+    let held = exclusive(&hold("held", 1));
+    let first = granted(&mine, &held).await;
+    let theirs = exclusive(&hold("r", 2));
+    let last = granted(&other, &theirs).await;
+    assert_eq!(other.release(&theirs.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+    // As a replica that lagged, and is the master now.
+    server.command(&["SET", "leasehold:fence", &first.to_string()]);
+    server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
+    let again = in_the_end(async || mine.acquire(&held).await).await;
+    assert!(matches!(again, Acquired::Granted(grant) if grant.fence == Some(first)), "{again:?}");
+    let fence = granted(&mine, &exclusive(&hold("r", 3))).await;
+    assert!(fence > last, "{fence} after {last}");
+}
+
+#[tokio::test]
 async fn a_repeat_is_granted_with_a_larger_fence_and_inspections_tell_it() {
     let server = RedisServer::start();
     let store = warm(&server).await;
@@ -126,13 +144,15 @@ async fn a_repeat_is_granted_with_a_larger_fence_and_inspections_tell_it() {
     }
     assert_eq!(seen().await.fence, Some(again));
     let inspection = store.inspect(&other.hold.resource, 1).await.unwrap();
-    assert_eq!(inspection.holders[0].fence, Some(told), "a renewal writes it down");
+    let [holder] = &inspection.holders[..] else { panic!("{inspection:?}") };
+    assert_eq!(holder.fence, Some(told), "a renewal writes it down");
+    assert!(holder.held_for.is_some_and(|held| held < TTL), "{holder:?}");
     assert_eq!(granted(&store, &other).await, told);
     assert_eq!(store.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::Freed);
 }
 
 #[tokio::test]
-async fn a_waiter_whose_holder_died_comes_before_a_transaction() {
+async fn a_waiter_whose_holder_died_comes_before_plain_commands() {
     let server = RedisServer::with_clock();
     let (store, other) = (warm(&server).await, warm(&server).await);
     let mut notifications = other.listen(&INBOX);
@@ -143,13 +163,13 @@ async fn a_waiter_whose_holder_died_comes_before_a_transaction() {
     server.advance(TTL + Duration::from_secs(1));
     let mut counts = Counts::of(&server);
     let answer = store.acquire(&exclusive(&hold("r", 3))).await.unwrap();
-    assert_eq!(counts.since(), (1, 1), "it was taken by a transaction first");
+    assert_eq!(counts.since(), (1, 1), "it was taken by plain commands first");
     assert!(matches!(answer, Acquired::Refused(_)), "{answer:?}");
     granted(&other, &waiting(2)).await;
 }
 
 #[tokio::test]
-async fn a_lost_answer_of_a_transaction_does_not_lose_the_lock() {
+async fn a_lost_answer_to_plain_commands_does_not_lose_the_lock() {
     let server = RedisServer::start();
     let proxy = Proxy::start(&server).await;
     let store = patient::open(&proxy.url());
@@ -164,11 +184,9 @@ async fn a_lost_answer_of_a_transaction_does_not_lose_the_lock() {
 }
 
 #[tokio::test]
-async fn a_user_who_may_not_use_transactions_takes_all_locks_by_scripts() {
+async fn a_user_who_lacks_a_plain_command_takes_all_locks_by_scripts() {
     let server = RedisServer::start();
-    for (which, missing) in
-        ["-multi", "-exec", "-incrby", "-echo", "-multi -exec -incrby -echo"].into_iter().enumerate()
-    {
+    for (which, missing) in ["-incrby", "-echo", "-incrby -echo"].into_iter().enumerate() {
         let user = format!("user{which}");
         let rule = ["ACL", "SETUSER", &user, "on", ">s3cret", "~*", "&*", "+@all"];
         server.command(&rule.into_iter().chain(missing.split(' ')).collect::<Vec<_>>());
@@ -187,4 +205,55 @@ async fn a_user_who_may_not_use_transactions_takes_all_locks_by_scripts() {
         assert_eq!(store.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::Freed);
     }
     assert_all_end(&server);
+}
+
+/// Acquires `r` by plain commands and lets something else happen before the one of this name. Returns the answer.
+async fn acquired_around(server: &RedisServer, command: &str, between: impl AsyncFnOnce()) -> Acquired {
+    let proxy = Proxy::start(server).await;
+    let store = patient::open(&proxy.url());
+    granted(&store, &exclusive(&hold("warm", 1))).await;
+    let commands = ["incrby", "set", "exists", "get", "echo"];
+    let before = calls(server, &commands);
+    let position = commands.iter().position(|name| *name == command).unwrap();
+    let held_back = proxy.hold_back(format!("\r\n{}\r\n", command.to_uppercase()));
+    let asked = exclusive(&hold("r", 2));
+    let between = async {
+        held_back.reached().await;
+        while calls(server, &commands)[position - 1] == before[position - 1] {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(calls(server, &commands)[position..], before[position..], "{command}");
+        between().await;
+        held_back.let_go();
+    };
+    let (answer, ()) = tokio::join!(store.acquire(&asked), between);
+    answer.unwrap()
+}
+
+#[tokio::test]
+async fn a_fence_that_is_older_than_the_grant_of_another_is_not_given_out() {
+    let server = RedisServer::start();
+    let (other, mut theirs) = (store(&server), None);
+    let answer = acquired_around(&server, "set", async || {
+        let asked = exclusive(&hold("r", 3));
+        theirs = Some(granted(&other, &asked).await);
+        assert_eq!(other.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+    })
+    .await;
+    assert!(matches!(answer, Acquired::Granted(grant) if grant.fence > theirs), "{answer:?}, {theirs:?}");
+}
+
+#[tokio::test]
+async fn a_lock_that_was_ended_by_force_before_its_holder_heard_of_it_is_not_granted() {
+    let server = RedisServer::start();
+    let other = store(&server);
+    for command in ["exists", "get"] {
+        let answer = acquired_around(&server, command, async || {
+            other.force_release(&hold("r", 3).resource).await.unwrap();
+            granted(&other, &exclusive(&hold("r", 3))).await;
+        })
+        .await;
+        assert!(matches!(answer, Acquired::Refused(_)), "{command}: {answer:?}");
+        other.force_release(&hold("r", 3).resource).await.unwrap();
+    }
 }

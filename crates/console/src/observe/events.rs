@@ -145,7 +145,9 @@ impl Teller<'_> {
         };
         let event = |later: &HolderView| match before.holder(&later.who.token) {
             Some((earlier, _)) if earlier.is_holding() && later.is_holding() => {
-                (earlier.fence != later.fence).then_some(Occurrence::Interrupted)
+                // The fence of a free lock is told from its first renewal on.
+                let is_other = earlier.fence.is_some() && earlier.fence != later.fence;
+                is_other.then_some(Occurrence::Interrupted)
             }
             Some((earlier, _)) if earlier.is_holding() == later.is_holding() || !later.is_holding() => None,
             None if !later.is_holding() => Some(Occurrence::Closed),

@@ -28,9 +28,10 @@ impl ResourceView {
     pub fn of(name: &ResourceName, inspection: &Inspection) -> Self {
         let Inspection { holders, total, waiting, waiters } = inspection;
         let holders: Vec<HolderView> = holders.iter().map(HolderView::from).collect();
-        // Such a store, the plain layout, has no fences either.
-        let keeps_no_queue =
-            *waiting == 0 && holders.iter().any(|holder| holder.is_holding() && holder.fence.is_none());
+        // Such a store, the plain layout, has neither fences nor times.
+        let is_plain =
+            |holder: &HolderView| holder.is_holding() && holder.fence.is_none() && holder.age.is_none();
+        let keeps_no_queue = *waiting == 0 && holders.iter().any(is_plain);
         Self {
             resource: name.encoded(),
             held: *total > holders.len() as u64 || holders.iter().any(HolderView::is_holding),

@@ -25,7 +25,7 @@ use crate::store::{
         options::RedisOptions,
         silence::{self, Silence},
         subscriber::Subscriber,
-        transaction::{Transaction, TransactionAnswer},
+        together::Together,
     },
 };
 
@@ -125,26 +125,22 @@ impl Connection {
         }
     }
 
-    /// Sends a transaction, once, on the connection of this number. `None` if there is another one: nothing was sent.
-    pub(crate) async fn transact(
+    /// Sends commands, once, on the connection of this number. Returns their answers, of which some may be errors. `None` if there is
+    /// another connection: nothing was sent.
+    pub(crate) async fn send_together(
         &self,
-        transaction: &Transaction,
+        commands: &Together,
         on: u64,
-    ) -> Result<Option<TransactionAnswer>, TryFailure> {
+    ) -> Result<Option<Vec<Value>>, TryFailure> {
         let (generation, OpenConnection { mut connection, address, .. }) =
             self.open().await.map_err(TryFailure::Unreachable)?;
         if generation != on {
             return Ok(None);
         }
-        let sent = transaction.send(&mut connection);
+        let sent = commands.send(&mut connection);
         match self.answer_to(sent, generation, &address).await? {
-            Ok(TransactionAnswer::OfAnother) => Err(self.answered_another(generation, &address)),
-            Ok(answer @ TransactionAnswer::NotTaken(_)) => {
-                // It may have begun a transaction that it does not end.
-                self.give_up(generation);
-                Ok(Some(answer))
-            }
-            Ok(answer) => Ok(Some(answer)),
+            Ok(None) => Err(self.answered_another(generation, &address)),
+            Ok(answers) => Ok(answers),
             Err(error) => Err(TryFailure::of(error, &address)),
         }
     }

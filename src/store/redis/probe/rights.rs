@@ -23,7 +23,7 @@ use crate::{
 /// A command with arguments that do nothing to a key that is not there. `KEY` and `CHANNEL` stand for ours.
 type Try = (Purpose, &'static str);
 
-use Purpose::{HandOvers, Lists, Locks, LongValues, Transactions};
+use Purpose::{HandOvers, Lists, Locks, LongValues, PlainCommands};
 
 const BOTH: &[Try] = &[
     // No script has this digest, and this text is no script.
@@ -63,13 +63,7 @@ const FULL: &[Try] = &[
     (HandOvers, "PUBLISH CHANNEL EMPTY"),
     (HandOvers, "PING"),
 ];
-/// The commands of a transaction. `MULTI` comes last: what follows it is queued, and not executed.
-const TRANSACTION: &[Try] = &[
-    (Transactions, "INCRBY KEY no-number"),
-    (Transactions, "ECHO EMPTY"),
-    (Transactions, "EXEC"),
-    (Transactions, "MULTI"),
-];
+const THIN: &[Try] = &[(PlainCommands, "INCRBY KEY no-number"), (PlainCommands, "ECHO EMPTY")];
 const LIST: Try = (Lists, "SCAN 0 MATCH KEY COUNT 1");
 const WAIT: Try = (Locks, "WAIT 0 1");
 const ROLE: Try = (Locks, "ROLE");
@@ -96,7 +90,7 @@ pub(super) async fn lacks(
         (options.replicas_ack > 0, &[WAIT]),
         (asking.sentinel, &[ROLE]),
         (true, &[LIST]),
-        (options.layout == Layout::Full && options.replicas_ack == 0 && !asking.cluster, TRANSACTION),
+        (options.layout == Layout::Full && options.replicas_ack == 0 && !asking.cluster, THIN),
         (asking.cluster, &[SLOTS, ASKING]),
     ];
     let tries = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted).flat_map(|(_, tries)| tries);
@@ -130,8 +124,7 @@ fn lack(prefix: &str, purpose: Purpose, command: &str, answer: &Value) -> Option
     let unknown = said.starts_with("unknown command") || said.starts_with("unknown subcommand");
     // These words stand behind the name of the user, which may itself contain such a word.
     let (right, purpose) = match error.code() {
-        // `EXEC` alone answers in this way.
-        "NOPERM" | "EXECABORT" if said.contains("permissions to run") => (right(command), purpose),
+        "NOPERM" if said.contains("permissions to run") => (right(command), purpose),
         "NOPERM" if said.contains("channel") => (format!("&{prefix}:inbox:*"), purpose),
         // It is not known which keys the user should have.
         "NOPERM" if said.contains("key") && prefix.is_empty() => return None,

@@ -93,7 +93,7 @@ pub enum Purpose {
     /// Values that another program has made long are not read whole.
     LongValues,
     /// Taking free locks without scripts.
-    Transactions,
+    PlainCommands,
     /// Listing resources.
     Lists,
 }

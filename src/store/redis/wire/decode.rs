@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use redis::Value;
+use redis::{ServerError, Value};
 
 use crate::{
     core::{Fence, Incarnation, Mode, Recovered, Report},
@@ -43,27 +43,51 @@ pub(crate) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreErro
     }
 }
 
-/// The answer to thin acquisitions.
-pub(crate) struct ThinAnswer {
-    /// True if somebody waits for one of them, or may wait.
-    pub(crate) is_waited_for: bool,
-    /// The last of their fences; `None` if the counter is no number that grows.
-    pub(crate) last: Option<u64>,
-    /// The requests that were granted, in their order.
-    pub(crate) granted: Vec<bool>,
-}
-
-/// Decodes the answer to so many thin acquisitions.
-pub(crate) fn acquired_thin(mut answers: Vec<Value>, asked: usize) -> Result<ThinAnswer, StoreError> {
-    if answers.len() != asked + 3 {
-        return Err(senseless("not one for each request"));
-    }
-    let granted = answers.drain(3..).map(|answer| matches!(answer, Value::Okay)).collect();
+/// Returns the largest of the new fences in the answer to acquisitions. A repeat, a hold that is taken up and a re-entry have none.
+pub(crate) fn newest_fence(answer: &Value) -> Option<u64> {
+    let Value::Array(answers) = answer else { return None };
     let number = |answer: &Value| match answer {
-        Value::Int(number) => u64::try_from(*number).ok(),
+        Value::Int(fence) => u64::try_from(*fence).ok(),
         _ => None,
     };
-    Ok(ThinAnswer { is_waited_for: number(&answers[0]) != Some(0), last: number(&answers[1]), granted })
+    answers.iter().filter_map(number).max()
+}
+
+/// The answers to the commands of thin acquisitions.
+pub(crate) struct ThinAnswer {
+    /// The last of their fences; `None` if the counter is no number that grows.
+    pub(crate) last: Option<u64>,
+    /// True if nobody else was given a fence between the first command and the last one.
+    pub(crate) is_alone: bool,
+    /// True if somebody waits for one of them, or may wait.
+    pub(crate) is_waited_for: bool,
+    /// The requests that were granted, in their order.
+    pub(crate) granted: Vec<bool>,
+    /// The first error.
+    pub(crate) error: Option<ServerError>,
+}
+
+/// Decodes the answers to so many thin acquisitions.
+pub(crate) fn acquired_thin(answers: Vec<Value>, asked: usize) -> Result<ThinAnswer, StoreError> {
+    let error = answers.iter().find_map(|answer| match answer {
+        Value::ServerError(error) => Some(error.clone()),
+        _ => None,
+    });
+    let [first, granted @ .., waiters, counter] = &answers[..] else {
+        return Err(senseless("not one for each command"));
+    };
+    if granted.len() != asked {
+        return Err(senseless("not one for each request"));
+    }
+    let last = match first {
+        Value::Int(last) => u64::try_from(*last).ok(),
+        _ => None,
+    };
+    let is_alone = last.is_some_and(
+        |last| matches!(counter, Value::BulkString(counter) if *counter == last.to_string().as_bytes()),
+    );
+    let granted = granted.iter().map(|answer| matches!(answer, Value::Okay)).collect();
+    Ok(ThinAnswer { last, is_alone, is_waited_for: *waiters != Value::Int(0), granted, error })
 }
 
 /// Decodes the answer to all of these: the grant of each, or the one that was not granted.

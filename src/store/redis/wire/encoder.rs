@@ -3,14 +3,14 @@
 use std::{iter, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use redis::{Cmd, Script};
+use redis::{Pipeline, Script};
 
 use crate::{
     core::{Fence, Mode, ResourceName, Token},
     store::{
         Acquisition, Hold, QueueTicket, REGISTER_KEPT_FOR, Recovered, RegisterWrite, TOLD_AT_MOST, ToHolders,
         redis::{
-            net::{call::Call, notices, options::Layout, transaction::Transaction},
+            net::{call::Call, notices, options::Layout, together::Together},
             wire::{
                 keys,
                 record::{self, millis, positive_millis},
@@ -77,27 +77,25 @@ impl Encoder {
     }
 
     /// Encodes thin acquisitions, on one server: see `thin.rs`. The server's time is about `time`, in µs.
-    pub(crate) fn acquire_thin(&self, asked: &[Arc<Acquisition>], time: u64) -> Transaction {
+    pub(crate) fn acquire_thin(&self, asked: &[Arc<Acquisition>], time: u64) -> Together {
         let main = |asked: &Acquisition, behind: &str| {
             let name = asked.hold.resource.encoded_bytes();
             [self.prefix.as_bytes(), b":{", &name, b"}", behind.as_bytes()].concat()
         };
-        let mut queues = redis::cmd("EXISTS");
+        let fences = keys::counter(&self.prefix);
+        let mut commands = Pipeline::with_capacity(asked.len() + 4);
+        commands.cmd("INCRBY").arg(&fences).arg(asked.len());
         for asked in asked {
-            queues.arg(main(asked, ":p"));
-        }
-        let mut fences = redis::cmd("INCRBY");
-        fences.arg(keys::counter(&self.prefix)).arg(asked.len());
-        let mut kept = redis::cmd("PEXPIRE");
-        kept.arg(keys::counter(&self.prefix)).arg(self.fence_retention);
-        let take = asked.iter().map(|asked| {
             let Encoded { opens, record, .. } = &*self.encoded(asked);
-            let mut take = Cmd::with_capacity(6, 192 + record.len());
-            let value = format!("{}-0{time} {record}", asked.hold.token.hex());
-            take.arg("SET").arg(main(asked, "")).arg(value).arg("NX").arg("PX").arg(*opens);
-            take
-        });
-        Transaction::new([queues, fences, kept].into_iter().chain(take).collect::<Vec<_>>())
+            let value = format!("{}-0{time:016} {record}", asked.hold.token.hex());
+            commands.cmd("SET").arg(main(asked, "")).arg(value).arg("NX").arg("PX").arg(*opens);
+        }
+        commands.cmd("EXISTS");
+        for asked in asked {
+            commands.arg(main(asked, ":p"));
+        }
+        commands.cmd("GET").arg(&fences);
+        Together::new(commands)
     }
 
     pub(crate) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {

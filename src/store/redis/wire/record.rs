@@ -57,19 +57,28 @@ pub(crate) fn read(record: &str) -> Option<HolderRecord> {
     Some(HolderRecord { fence, mode, owner, metadata })
 }
 
-/// Reads a fence as the scripts write it: an empty text where there is none, and a time behind a 0 where the holder alone knows
-/// it. `None` if it is no such text.
+/// The length of what plain commands write in place of a fence: a 0 and about the time of the grant. A renewal appends the fence.
+pub(crate) const TIME_OF_GRANT: usize = 17;
+
+/// Reads a fence as it is written: an empty text where there is none, and a time behind a 0 where the holder alone knows it, or had
+/// it appended. `None` if it is no such text.
 pub(crate) fn fence(text: &str) -> Option<Option<Fence>> {
     match text {
         "" => Some(None),
-        time if time.len() > 1 && time.starts_with('0') => time.parse::<u64>().ok().map(|_| None),
+        thin if thin.starts_with('0') && thin.len() >= TIME_OF_GRANT => {
+            let (time, told) = thin.split_at_checked(TIME_OF_GRANT)?;
+            time.parse::<u64>().ok()?;
+            fence(told)
+        }
         number => number.parse().ok().map(|number| Some(Fence::new(number))),
     }
 }
 
 /// Returns the number at the beginning of a record: the fence, or about the time of the grant.
 pub(crate) fn number(record: &str) -> Option<u64> {
-    record.split(' ').next()?.parse().ok()
+    let number = record.split(' ').next()?;
+    let length = if number.starts_with('0') { TIME_OF_GRANT } else { number.len() };
+    number.get(..length)?.parse().ok()
 }
 
 /// Reads a mode from its parts, as the scripts write them.

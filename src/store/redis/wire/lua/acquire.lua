@@ -3,7 +3,7 @@
 -- KEYS     the main key of each request; the last as in fence.lua
 -- ARGV     [2] on: for each request as in attempt.lua; optionally the smallest fence that the first of them may have, one
 --          more for the next, and so on; the last as in fence.lua
--- answers  for each request as in attempt.lua, or in short the fence of one whose owner has no other hold; if a fence was
+-- answers  for each request as in attempt.lua, or in short the new fence of one whose owner has no other hold; if a fence was
 --          named also the server's time in µs, and what is written down of its recovery (teach.lua) or nothing
 
 -- include alone.lua
@@ -65,7 +65,7 @@ for i = 1, #KEYS - 1 do
       -- See bounded.lua.
       local value = redis.pcall('GETRANGE', main, 0, 12099)
       if type(value) == 'string' and #value < 12100 and string.sub(value, 1, 32) == string.sub(start, 1, 32) then
-        -- Not what a transaction took, whose fence begins with a 0: see attempt.lua.
+        -- Not what plain commands took, whose fence begins with a 0: see attempt.lua.
         local mark, fence, ttl, rest = string.match(value, '^([-+])([1-9]%d*) x 1 0/?(%d*)(  .*)$', 33)
         answer = fence and redis.pcall('PEXPIRE', main, opens) == 1 and tonumber(fence)
         local token, proposed = string.sub(start, 1, 32), nil
@@ -90,6 +90,7 @@ for i = 1, #KEYS - 1 do
             redis.pcall('HDEL', main .. ':w', token)
           end
         end
+        answer = answer and { 'granted', answer, 1 }
       end
     end
   end

@@ -167,27 +167,29 @@ local function attempt(request)
   local waiting = 0
   local tickets_are_kept = anybody_waits(now)
   if tickets_are_kept then
-    if is_untold(state) and state.holder.holds and state.holder.mark == '-' then
-      -- A transaction took it ahead of those that wait, and nobody was told: it does not count.
-      clear()
-      state = {}
+    if is_untold(state) and state.holder.mark == '-' then
+      -- It was taken by plain commands beside these tickets, and nobody was told.
+      if holds(state, token) then
+        clear()
+        state = {}
+      else
+        -- Its own script is to find that: see mark_waiting. Its release would not look for those that wait.
+        state.holder.mark, state.holder.opens = '', math.min(state.holder.opens, 1000)
+      end
     end
     come_back(token, state)
     state = hand_over(state, now, token)
     waiting = redis.call('ZCARD', queue)
   end
   if holds(state, token) then
-    -- It was taken by a transaction whose answer was lost: nobody has been told its fence yet.
-    local untold = is_untold(state)
-    local new = untold and fence_for({})
+    -- It was taken by plain commands: nobody need have been told its fence.
+    local new = is_untold(state) and fence_for({})
     if new == nil then
       return no_fence()
     end
-    local fence, owner = extend(state, token, request.ttl, now)
-    if untold then
+    local fence, owner = extend(state, token, request.ttl, now, new)
+    if new then
       keep_fence(tonumber(new))
-      write_fence(state, token, new, request.ttl)
-      fence = new
     end
     if tickets_are_kept then
       remove_waiter(token)

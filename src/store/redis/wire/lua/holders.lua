@@ -21,7 +21,7 @@
 -- ARGV[1] echo     every answer is a list that starts with it, so that an answer to something else is noticed; each
 --                  script describes the rest
 --
--- record: <fence, or what a transaction writes: a 0 and about the time of the grant in µs> <mode: x, s or p> <permits, of permits also /capacity> <lock delay ms>/<ttl ms> <owner or nothing> <metadata>
+-- record: <fence, or what plain commands write: a 0, 16 digits of about the time of the grant in µs, from the first renewal on the fence> <mode: x, s or p> <permits, of permits also /capacity> <lock delay ms>/<ttl ms> <owner or nothing> <metadata>
 --         A '!' before the lock delay: it was handed over and not yet taken up, and has no lock delay until then.
 --         The ttl is what its end was counted with last; see stepped.lua.
 local main, ends, records, counts, queue, waiters, tickets
@@ -252,10 +252,14 @@ local function keep(token, until_ms, delay)
   end
 end
 
--- Counts the end of a live hold anew, and takes it up if it was handed over. Returns its fence and its owner.
-local function extend(state, token, ttl, now)
+-- Counts the end of a live hold anew, and takes it up if it was handed over. Writes this fence down, if there is one. Returns its fence
+-- and its owner.
+local function extend(state, token, ttl, now, new)
   local before = state.holder and state.holder.record or redis.call('HGET', records, token)
   local record = taken_up(before, ttl)
+  if new then
+    record = string.gsub(record, '%d+', new, 1)
+  end
   local fence, _, _, delay, owner = fields(record)
   delay = tonumber(delay)
   -- A server without memory refuses a script whose first write takes some; this one takes none, and lets the rest pass.
@@ -274,15 +278,9 @@ local function extend(state, token, ttl, now)
   return fence, owner
 end
 
--- Returns true if the holder was written by a transaction: the store does not know the fence that it was told, if any.
+-- Returns true if the holder was written by plain commands: the store does not know the fence that it was told, if any.
 local function is_untold(state)
-  return string.find(state.fence or '', '^0') == 1
-end
-
--- Writes the fence of such a holder down, after its end was counted anew.
-local function write_fence(state, token, fence, ttl)
-  local record = string.gsub(taken_up(state.holder.record, ttl), '^%d+', fence)
-  redis.call('SET', main, token .. state.holder.mark .. record, 'PX', ttl)
+  return #(state.fence or '') == 17 and string.sub(state.fence, 1, 1) == '0'
 end
 
 -- Returns the first of several members that is not over.

@@ -4,6 +4,13 @@
 -- ARGV     [2] on: for each request a token, behind it '-', or '~' if the resource stays closed · owner or nothing · ms
 --          for which it stays closed; the last as in fence.lua
 -- answers  for each request as in releasing.lua, corrupt reason, or in short 0: not held, nor is anything else
+
+-- A single hold that nobody waits for, which is what most calls end.
+if #KEYS == 2 and redis.pcall('GETRANGE', KEYS[1], 0, 32) == ARGV[2] then
+  redis.call('DEL', KEYS[1])
+  return { ARGV[1], 1 }
+end
+
 local size, answers, put_off = 3, { ARGV[1] }, {}
 
 -- Mostly all of them hold: one command tells that, and another ends them. A value in another form than a string is nil. Each

@@ -17,10 +17,10 @@ for i = 1, #KEYS do
       local start, before, rest = string.match(value, '^(%d+ x 1 0)/?(%d*)() ', 34)
       local ttl, told = ARGV[first + 1], ARGV[first + 2]
       answer = start and redis.pcall('PEXPIRE', main, ttl) == 1 and 1
-      local untold = answer and told ~= '' and string.sub(start, 1, 1) == '0'
+      local untold = answer and told ~= '' and string.find(start, '^0') and string.find(start, ' ', 1, true) == 18
       if answer and (before ~= ttl or untold) then
         -- Another ttl has to be written down: see stepped.lua. So has a fence that the store does not know.
-        start = untold and told .. string.match(start, '^%d+(.*)$') or start
+        start = untold and string.sub(start, 1, 17) .. told .. string.sub(start, 18) or start
         value = ARGV[first] .. start .. '/' .. ttl .. string.sub(value, rest)
         answer = redis.pcall('SET', main, value, 'PX', ttl).ok and 1
       end
@@ -56,11 +56,8 @@ local function serve(first)
   if not held or not state.holder and tonumber(held) <= now then
     return 0
   end
-  local ttl, told = tonumber(ARGV[first + 1]), ARGV[first + 2]
-  extend(state, token, ttl, now)
-  if told ~= '' and is_untold(state) then
-    write_fence(state, token, told, ttl)
-  end
+  local told = ARGV[first + 2]
+  extend(state, token, tonumber(ARGV[first + 1]), now, told ~= '' and is_untold(state) and state.fence .. told)
   return 1
 end
 
