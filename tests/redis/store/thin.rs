@@ -211,7 +211,7 @@ async fn a_user_who_lacks_a_plain_command_takes_all_locks_by_scripts() {
 async fn acquired_around(server: &RedisServer, command: &str, between: impl AsyncFnOnce()) -> Acquired {
     let proxy = Proxy::start(server).await;
     let store = patient::open(&proxy.url());
-    granted(&store, &exclusive(&hold("warm", 1))).await;
+    granted(&store, &exclusive(&hold(&format!("before {command}"), 1))).await;
     let commands = ["incrby", "set", "exists", "get", "echo"];
     let before = calls(server, &commands);
     let position = commands.iter().position(|name| *name == command).unwrap();
