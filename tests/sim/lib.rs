@@ -1,6 +1,7 @@
 //! A world that comes from a seed: managers, clients and a store in one thread, in virtual time.
 
 mod agreed;
+pub mod checked;
 pub mod checker;
 mod client;
 mod fleet;

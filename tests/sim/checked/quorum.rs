@@ -13,23 +13,25 @@ const CLIENTS: usize = 2;
 const MAX_TTL: Duration = Duration::from_secs(1);
 const OLD: Duration = Duration::from_secs(10);
 
-pub(crate) const FENCES: &str = "fences grow";
-pub(crate) const ONE_HOLDER: &str = "one client holds at a time";
+/// The name of a property.
+pub const FENCES: &str = "fences grow";
+/// The name of a property.
+pub const ONE_HOLDER: &str = "one client holds at a time";
 
 /// Which rules hold: those of the library, or some that it had before.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub struct Rules {
     /// A node that was restarted counts when it was taught; else when all that it may have forgotten has ended.
-    pub(crate) teaches: bool,
+    pub teaches: bool,
     /// A raise may lower the fence of a hold, and is sent for a lease that has ended.
-    pub(crate) lowers: bool,
+    pub lowers: bool,
     /// A node is as old as its own wall clock says; else as old as others have observed it to be.
-    pub(crate) believes: bool,
+    pub believes: bool,
 }
 
 /// How much can happen.
 #[derive(Clone, Debug)]
-pub(crate) struct World {
+pub struct World {
     rules: Rules,
     /// How often each client asks.
     asks: [u8; CLIENTS],
@@ -41,7 +43,7 @@ pub(crate) struct World {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub(crate) struct State {
+pub struct State {
     nodes: [Node; NODES],
     clients: [Client; CLIENTS],
     restarts: u8,
@@ -118,7 +120,7 @@ enum Verb {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub enum Action {
     Ask(usize),
     /// A node executes the next verb of a client, late perhaps.
     Execute(usize, usize),
@@ -137,16 +139,16 @@ pub(crate) enum Action {
 }
 
 impl World {
-    pub(crate) fn with_a_restart(rules: Rules) -> Self {
+    pub fn with_a_restart(rules: Rules) -> Self {
         Self { rules, asks: [1, 1], restarts: 1, steps: 0, begins_late: false }
     }
 
     /// The first client has a lease of the last two nodes, one of which then restarts with a clock that is corrected.
-    pub(crate) fn with_a_stepped_clock(rules: Rules) -> Self {
+    pub fn with_a_stepped_clock(rules: Rules) -> Self {
         Self { rules, asks: [1, 1], restarts: 1, steps: 1, begins_late: true }
     }
 
-    pub(crate) fn with_a_re_entry(rules: Rules) -> Self {
+    pub fn with_a_re_entry(rules: Rules) -> Self {
         Self { rules, asks: [2, 1], restarts: 0, steps: 0, begins_late: true }
     }
 }

@@ -21,39 +21,45 @@ const NOBODY_FORGOTTEN: &str = "nobody is forgotten";
 
 /// Which of the rules of plain commands are kept.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub struct Rules {
     /// What was granted while somebody waits is given back.
-    pub(crate) looks_at_the_queue: bool,
+    pub looks_at_the_queue: bool,
     /// A script does not count what plain commands of its token have taken ahead of those that wait.
-    pub(crate) scripts_look_at_the_queue: bool,
+    pub scripts_look_at_the_queue: bool,
     /// Whoever begins to wait behind such a hold leaves no mark in it.
-    pub(crate) marks_what_is_told: bool,
+    pub marks_what_is_told: bool,
     /// What was granted while somebody else was given a fence is asked for by a script.
-    pub(crate) looks_at_others: bool,
+    pub looks_at_others: bool,
     /// A counter that is smaller than it was is not believed.
-    pub(crate) looks_at_the_counter: bool,
+    pub looks_at_the_counter: bool,
     /// The first acquisition on each connection is a script.
-    pub(crate) begins_with_a_script: bool,
+    pub begins_with_a_script: bool,
 }
 
 /// How much can happen.
 #[derive(Clone, Debug)]
-pub(crate) struct ThinWorld {
-    pub(crate) rules: Rules,
+pub struct ThinWorld {
+    /// The rules that are kept.
+    pub rules: Rules,
     /// How often each client asks.
-    pub(crate) asks: [u8; CLIENTS],
-    pub(crate) breaks: u8,
-    pub(crate) deaths: u8,
-    pub(crate) lost_counters: u8,
-    pub(crate) failovers: u8,
-    pub(crate) forced: u8,
+    pub asks: [u8; CLIENTS],
+    /// How often a connection may break.
+    pub breaks: u8,
+    /// How many clients may die.
+    pub deaths: u8,
+    /// How often the counter of fences may be lost.
+    pub lost_counters: u8,
+    /// How often a replica may take over.
+    pub failovers: u8,
+    /// How often a hold may be ended by force.
+    pub forced: u8,
     /// Whether it begins with the hold of another client, which has died, and the second client in the queue behind it. The
     /// first may use plain commands then.
-    pub(crate) begins_dead: bool,
+    pub begins_dead: bool,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub(crate) struct State {
+pub struct State {
     server: Server,
     /// What a replica has of it.
     replica: Server,
@@ -107,7 +113,7 @@ enum Verb {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub enum Action {
     Ask(usize),
     /// Asks once more with the same token: it got no answer, or waits.
     Repeat(usize),
