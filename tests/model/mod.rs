@@ -7,10 +7,7 @@
 //! The rules are those of the library: [`lessons`], [`Recovered::covers`], [`granted_fence`] and [`is_known`]. That the model
 //! looks where it should is shown with the rules that the library had before.
 
-use leasehold_sim::checked::{
-    quorum::{FENCES, ONE_HOLDER, Rules, World},
-    thin::{self, ThinWorld},
-};
+use leasehold_sim::checked::{FENCES, ONE_HOLDER, Rules, ThinRules, ThinWorld, World};
 
 /// The rules that the library had before: they break on both worlds.
 const BEFORE: Rules = Rules { teaches: false, lowers: true, believes: false };
@@ -45,7 +42,7 @@ fn one_client_holds_though_the_clock_of_a_restarted_node_is_set_forward() {
 }
 
 /// Two clients that ask twice each, one of which may die, with a broken connection and a counter that is lost.
-fn thin(rules: thin::Rules) -> ThinWorld {
+fn thin(rules: ThinRules) -> ThinWorld {
     ThinWorld {
         rules,
         asks: [2, 1, 0],
@@ -58,7 +55,7 @@ fn thin(rules: thin::Rules) -> ThinWorld {
     }
 }
 
-const THIN: thin::Rules = thin::Rules {
+const THIN: ThinRules = ThinRules {
     looks_at_the_queue: true,
     scripts_look_at_the_queue: true,
     marks_what_is_told: true,
@@ -69,9 +66,9 @@ const THIN: thin::Rules = thin::Rules {
 
 #[test]
 fn plain_commands_overtake_nobody_whose_holder_has_died() {
-    let unseen = thin::Rules { looks_at_the_queue: false, ..THIN };
-    let unseen_by_scripts = thin::Rules { scripts_look_at_the_queue: false, ..THIN };
-    let marked = thin::Rules { marks_what_is_told: false, ..THIN };
+    let unseen = ThinRules { looks_at_the_queue: false, ..THIN };
+    let unseen_by_scripts = ThinRules { scripts_look_at_the_queue: false, ..THIN };
+    let marked = ThinRules { marks_what_is_told: false, ..THIN };
     let quiet = ThinWorld { deaths: 0, breaks: 0, lost_counters: 0, ..thin(THIN) };
     let dead = |rules| ThinWorld { rules, asks: [1, 0, 1], begins_dead: true, ..quiet.clone() };
     for unseen in [unseen, unseen_by_scripts, marked] {
@@ -85,10 +82,10 @@ fn plain_commands_overtake_nobody_whose_holder_has_died() {
 
 #[test]
 fn plain_commands_keep_what_scripts_promise() {
-    let unseen = thin::Rules { looks_at_the_counter: false, ..THIN };
+    let unseen = ThinRules { looks_at_the_counter: false, ..THIN };
     let (_, path) = thin(unseen).check(14);
     assert!(path.is_some_and(|path| path.contains("LoseCounter")), "a counter may be lost");
-    let among_others = thin::Rules { looks_at_others: false, ..THIN };
+    let among_others = ThinRules { looks_at_others: false, ..THIN };
     let (_, path) = thin(among_others).check(15);
     assert!(path.is_some(), "others may be served between them");
     let (states, path) = thin(THIN).check(18);
@@ -110,7 +107,7 @@ fn fences_of_plain_commands_grow_over_a_failover_to_a_replica_that_lags() {
         failovers: 1,
         ..thin(rules)
     };
-    let unraised = thin::Rules { begins_with_a_script: false, ..THIN };
+    let unraised = ThinRules { begins_with_a_script: false, ..THIN };
     let (_, path) = world(unraised).check(14);
     assert!(path.is_some_and(|path| path.contains("FailOver")), "the replica has an earlier counter");
     let (states, path) = world(THIN).check(16);

@@ -2,14 +2,17 @@
 //!
 //! All states up to a depth are looked at; `LEASEHOLD_MODEL_DEPTH=21` looks further, which takes minutes and gigabytes.
 
-pub mod quorum;
-pub mod thin;
+mod quorum;
+mod thin;
 
 use std::{env, fmt::Debug, hash::Hash, thread, time::Instant};
 
 use stateright::{Checker, HasDiscoveries, Model};
 
-use self::{quorum::World, thin::ThinWorld};
+pub use self::{
+    quorum::{FENCES, ONE_HOLDER, Rules, World},
+    thin::{ThinRules, ThinWorld},
+};
 
 impl World {
     /// Looks at all that can happen in so many steps. Answers how many states there are, and how a property is broken, if one is.

@@ -139,6 +139,7 @@ pub enum Action {
 }
 
 impl World {
+    /// Creates a world in which a node is restarted.
     pub fn with_a_restart(rules: Rules) -> Self {
         Self { rules, asks: [1, 1], restarts: 1, steps: 0, begins_late: false }
     }
@@ -148,6 +149,7 @@ impl World {
         Self { rules, asks: [1, 1], restarts: 1, steps: 1, begins_late: true }
     }
 
+    /// Creates a world in which acquisitions and raises of a holder are late.
     pub fn with_a_re_entry(rules: Rules) -> Self {
         Self { rules, asks: [2, 1], restarts: 0, steps: 0, begins_late: true }
     }

@@ -21,7 +21,7 @@ const NOBODY_FORGOTTEN: &str = "nobody is forgotten";
 
 /// Which of the rules of plain commands are kept.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct ThinRules {
     /// What was granted while somebody waits is given back.
     pub looks_at_the_queue: bool,
     /// A script does not count what plain commands of its token have taken ahead of those that wait.
@@ -40,7 +40,7 @@ pub struct Rules {
 #[derive(Clone, Debug)]
 pub struct ThinWorld {
     /// The rules that are kept.
-    pub rules: Rules,
+    pub rules: ThinRules,
     /// How often each client asks.
     pub asks: [u8; CLIENTS],
     /// How often a connection may break.
@@ -139,7 +139,7 @@ impl Client {
         matches!(self.stage, Stage::Asking(wanted) | Stage::Holding(wanted) if wanted == token)
     }
 
-    fn ask(&mut self, token: u8, rules: Rules) {
+    fn ask(&mut self, token: u8, rules: ThinRules) {
         let is_thin = self.raised.is_some() || !rules.begins_with_a_script;
         if is_thin {
             self.sent.extend([Verb::Add, Verb::Set(token), Verb::LookForTickets, Verb::Get(token)]);
@@ -150,7 +150,7 @@ impl Client {
 }
 
 impl State {
-    fn execute(&mut self, which: usize, verb: Verb, is_answered: bool, rules: Rules) {
+    fn execute(&mut self, which: usize, verb: Verb, is_answered: bool, rules: ThinRules) {
         let stage = self.clients[which].stage;
         let asks = |token| is_answered && stage == Stage::Asking(token);
         match verb {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::Rules;
+use super::ThinRules;
 
 #[derive(Clone, Debug, Default, Hash, PartialEq, Eq)]
 pub(crate) struct Server {
@@ -76,7 +76,7 @@ impl Server {
     }
 
     /// Executes a script that acquires. Returns the fence of a grant.
-    pub(crate) fn script(&mut self, client: usize, token: u8, rules: Rules) -> Option<u64> {
+    pub(crate) fn script(&mut self, client: usize, token: u8, rules: ThinRules) -> Option<u64> {
         let is_ahead = |hold: &Hold| hold.fence.is_none() && !hold.is_marked;
         let tickets_are_kept = !self.queue.is_empty();
         if rules.scripts_look_at_the_queue && tickets_are_kept {
