@@ -10,6 +10,7 @@ pub(crate) mod probe;
 mod replicas;
 mod store;
 mod thin;
+mod vouched;
 mod wire;
 
 use std::{fmt, time::Duration};
@@ -23,7 +24,7 @@ use self::{
         urls::{self, NamedServers},
     },
     replicas::Replicas,
-    thin::Thin,
+    vouched::Thin,
     wire::{encoder::Encoder, scripts},
 };
 use crate::core::InvalidValue;

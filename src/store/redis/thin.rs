@@ -21,31 +21,19 @@
 //! # Fences
 //! A script gives out the time of the server, or one more than the number before. INCRBY adds to that number alone, which is
 //! enough for as long as nothing is lost. So the first acquisition on each connection is by script, and one in each
-//! [`WINDOW`]: a failover, a restart or a replica that lags ends all connections. A counter that is smaller than this client
+//! minute: a failover, a restart or a replica that lags ends all connections. A counter that is smaller than this client
 //! knows was lost.
 
-use std::{
-    array,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
-
-use parking_lot::Mutex;
-use redis::ServerError;
-use tokio::time::Instant;
+use std::sync::Arc;
 
 use crate::{
-    core::{Fence, Mode, ResourceName},
+    core::Fence,
     store::{
         Acquired, Acquisition, Answers, Certainty, Grant, StoreError,
         redis::{
             RedisStore,
-            calls::{CallAnswers, fit_in_a_call},
-            net::{call::TryFailure, cluster::slot, options::Layout, topology::Topology},
-            replicas::Replicas,
+            net::{call::TryFailure, topology::Topology},
+            vouched::Raised,
             wire::decode::{self, ThinAnswer},
         },
     },
@@ -53,148 +41,6 @@ use crate::{
 
 /// The number from which on a counter is not added to: see `fence.lua`.
 const TOO_LARGE: u64 = 9_000_000_000_000_000;
-
-/// The time for which a server that denies a command is sent scripts alone: the rights may change.
-const OFF_FOR: Duration = Duration::from_secs(600);
-
-/// The time for which the work of a script on the counter of fences is enough. It bounds what a server forgets that is made
-/// a replica and a master again without ending its connections.
-const WINDOW: Duration = Duration::from_secs(60);
-
-/// Whether acquisitions may be thin now.
-pub(super) struct Thin {
-    /// True if the layout and the servers allow it.
-    is_possible: bool,
-    state: Mutex<State>,
-    in_use: InUse,
-}
-
-/// The resources that somebody else held lately. Some share a place; those go by script as well.
-struct InUse {
-    began: Instant,
-    /// The second until which each counts as in use.
-    until: [AtomicU32; Self::PLACES],
-}
-
-impl InUse {
-    const PLACES: usize = 1_024;
-    /// The time for which a resource counts as in use.
-    const SECONDS: u32 = 60;
-
-    fn new() -> Self {
-        Self { began: Instant::now(), until: array::from_fn(|_| AtomicU32::new(0)) }
-    }
-
-    fn note(&self, resource: &ResourceName, now: Instant) {
-        self.place(resource).store(self.second(now) + Self::SECONDS, Ordering::Relaxed);
-    }
-
-    fn has(&self, resource: &ResourceName, now: Instant) -> bool {
-        self.place(resource).load(Ordering::Relaxed) > self.second(now)
-    }
-
-    fn place(&self, resource: &ResourceName) -> &AtomicU32 {
-        &self.until[usize::from(slot::of_tag(resource.as_bytes())) % Self::PLACES]
-    }
-
-    fn second(&self, now: Instant) -> u32 {
-        now.duration_since(self.began).as_secs() as u32
-    }
-}
-
-#[derive(Default)]
-struct State {
-    raised: Option<Raised>,
-    /// The time until which a server that denies a command is sent scripts alone.
-    off_until: Option<Instant>,
-}
-
-/// The work of a script on the counter of fences.
-#[derive(Clone, Copy)]
-pub(super) struct Raised {
-    connection: u64,
-    at: Instant,
-    /// The fence that was given out then: about the server's time, in µs.
-    fence: u64,
-    /// The counter as this client last saw it. It grows.
-    seen: u64,
-}
-
-impl Thin {
-    pub(super) fn new(topology: &Topology, layout: Layout, counting: &Replicas) -> Self {
-        // On a cluster each slot has a counter of its own, and replicas confirm one call at a time.
-        let is_possible = !topology.is_cluster() && matches!(layout, Layout::Full) && !counting.are_asked();
-        Self { is_possible, state: Mutex::default(), in_use: InUse::new() }
-    }
-
-    /// Returns the last work of a script on the counter if all of these may be thin.
-    pub(super) fn suits(&self, asked: &[Arc<Acquisition>]) -> Option<Raised> {
-        let raised = self.state.lock().raised?;
-        let now = Instant::now();
-        let suits = |asked: &Arc<Acquisition>| is_thin(asked) && !self.in_use.has(&asked.hold.resource, now);
-        let is_recent = now < raised.at + WINDOW;
-        (is_recent && !asked.is_empty() && asked.iter().all(suits) && fit_in_a_call(asked)).then_some(raised)
-    }
-
-    /// Notes which resources were found in use by a script that was sent then.
-    pub(super) fn note_in_use(
-        &self,
-        sent: Instant,
-        asked: &[&Arc<Acquisition>],
-        answers: &CallAnswers<Acquired>,
-    ) {
-        for (asked, answer) in asked.iter().zip(answers) {
-            if matches!(answer, Some(Ok(answer)) if !matches!(answer, Acquired::Granted(_))) {
-                self.in_use.note(&asked.hold.resource, sent);
-            }
-        }
-    }
-
-    /// Notes the new fence that a script gave out, if any, which was sent then on this connection.
-    pub(super) fn raised(&self, connection: u64, sent: Instant, fence: Option<u64>) {
-        let mut state = self.state.lock();
-        if let Some(fence) = fence.filter(|_| self.is_possible)
-            && state.off_until.is_none_or(|until| until < sent)
-        {
-            let known = state.raised.filter(|known| known.connection == connection);
-            let seen = known.map_or(fence, |known| known.seen.max(fence));
-            state.raised = Some(Raised { connection, at: sent, fence, seen });
-        }
-    }
-
-    /// Notes the counter after a thin acquisition.
-    fn saw(&self, raised: Raised, counter: u64) {
-        let mut state = self.state.lock();
-        if let Some(known) = state.raised.as_mut().filter(|known| known.connection == raised.connection) {
-            known.seen = known.seen.max(counter);
-        }
-    }
-
-    /// Notes that a thin acquisition went wrong: the next one is by script.
-    fn forget(&self, raised: Raised) {
-        let mut state = self.state.lock();
-        state.raised = state.raised.filter(|known| known.connection != raised.connection);
-    }
-
-    /// Sends scripts alone for a while if the server denies a command.
-    fn note_denial(&self, error: &ServerError) {
-        let said = error.details().unwrap_or_default();
-        let is_denied = error.code() == "NOPERM" && said.contains("permissions to run");
-        if !is_denied && !said.starts_with("unknown command") {
-            return;
-        }
-        let mut state = self.state.lock();
-        state.raised = None;
-        if state.off_until.replace(Instant::now() + OFF_FOR).is_none() {
-            tracing::info!(%error, "the server denies a plain command: locks are taken by scripts alone");
-        }
-    }
-}
-
-/// Returns true for a lock without an owner and without a lock delay.
-fn is_thin(asked: &Acquisition) -> bool {
-    asked.mode == Mode::Exclusive && asked.hold.owner.is_none() && asked.lock_delay.is_zero()
-}
 
 /// Answers so far, in the order of the requests.
 type SomeAnswers = Vec<Option<Result<Acquired, StoreError>>>;

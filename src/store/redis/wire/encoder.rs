@@ -8,12 +8,13 @@ use redis::{Pipeline, Script};
 use crate::{
     core::{Fence, Mode, ResourceName, Token},
     store::{
-        Acquisition, Hold, QueueTicket, REGISTER_KEPT_FOR, Recovered, RegisterWrite, TOLD_AT_MOST, ToHolders,
+        Acquisition, Hold, REGISTER_KEPT_FOR, Recovered, RegisterWrite, TOLD_AT_MOST, ToHolders,
         redis::{
             net::{call::Call, notices, options::Layout, together::Together},
             wire::{
+                encoded::{self, Encoded},
                 keys,
-                record::{self, millis, positive_millis},
+                record::{millis, positive_millis},
                 scripts,
             },
         },
@@ -34,14 +35,6 @@ pub(crate) struct Encoder {
     fence_retention: u64,
     /// The last acquisition, of which most have all in common but resource and token.
     last: Mutex<Option<Arc<Encoded>>>,
-}
-
-/// The arguments of an acquisition behind its token: see `attempt.lua`.
-struct Encoded {
-    of: Acquisition,
-    opens: u64,
-    record: String,
-    terms: String,
 }
 
 impl Encoder {
@@ -78,21 +71,19 @@ impl Encoder {
 
     /// Encodes thin acquisitions, on one server: see `thin.rs`. The server's time is about `time`, in µs.
     pub(crate) fn acquire_thin(&self, asked: &[Arc<Acquisition>], time: u64) -> Together {
-        let main = |asked: &Acquisition, behind: &str| {
-            let name = asked.hold.resource.encoded_bytes();
-            [self.prefix.as_bytes(), b":{", &name, b"}", behind.as_bytes()].concat()
-        };
         let fences = keys::counter(&self.prefix);
+        let key =
+            |asked: &Acquisition, behind: &str| keys::of_resource(&self.prefix, &asked.hold.resource, behind);
         let mut commands = Pipeline::with_capacity(asked.len() + 4);
         commands.cmd("INCRBY").arg(&fences).arg(asked.len());
         for asked in asked {
             let Encoded { opens, record, .. } = &*self.encoded(asked);
             let value = format!("{}-0{time:016} {record}", asked.hold.token.hex());
-            commands.cmd("SET").arg(main(asked, "")).arg(value).arg("NX").arg("PX").arg(*opens);
+            commands.cmd("SET").arg(key(asked, "")).arg(value).arg("NX").arg("PX").arg(*opens);
         }
         commands.cmd("EXISTS");
         for asked in asked {
-            commands.arg(main(asked, ":p"));
+            commands.arg(key(asked, ":p"));
         }
         commands.cmd("GET").arg(&fences);
         Together::new(commands)
@@ -286,7 +277,7 @@ impl Encoder {
             _ => "",
         };
         call.token(hold.token, mark);
-        if before.is_some_and(|before| differs_in_token(before, asked)) {
+        if before.is_some_and(|before| encoded::differs_in_token(before, asked)) {
             call.parts([]).parts([]).parts([]);
             return;
         }
@@ -297,40 +288,10 @@ impl Encoder {
     fn encoded(&self, asked: &Acquisition) -> Arc<Encoded> {
         let mut last = self.last.lock();
         match &*last {
-            Some(last) if differs_in_token(&last.of, asked) => Arc::clone(last),
-            _ => Arc::clone(last.insert(Arc::new(self.encode(asked)))),
+            Some(last) if last.suits(asked) => Arc::clone(last),
+            _ => Arc::clone(last.insert(Arc::new(Encoded::new(asked, &self.prefix)))),
         }
     }
-
-    fn encode(&self, asked: &Acquisition) -> Encoded {
-        let reentrant = u8::from(asked.reentrant);
-        let terms = asked.ticket.as_ref().map_or_else(
-            || reentrant.to_string(),
-            |QueueTicket { inbox, ttl, grant_window, max_waiters, place }| {
-                let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
-                let channel = keys::channel(&self.prefix, inbox);
-                let place = place.map_or_else(String::new, |place| format!(" {place}"));
-                format!("{reentrant} {channel} {window} {ticket_ttl} {max_waiters}{place}")
-            },
-        );
-        Encoded {
-            opens: positive_millis(asked.ttl) + millis(asked.lock_delay),
-            record: format!("{}{}", record::terms(asked), record::metadata(&asked.metadata)),
-            terms,
-            of: asked.clone(),
-        }
-    }
-}
-
-/// Returns true if two acquisitions have all in common but resource and token.
-fn differs_in_token(one: &Acquisition, other: &Acquisition) -> bool {
-    one.mode == other.mode
-        && one.reentrant == other.reentrant
-        && one.ttl == other.ttl
-        && one.lock_delay == other.lock_delay
-        && one.ticket == other.ticket
-        && one.hold.owner == other.hold.owner
-        && Arc::ptr_eq(&one.metadata, &other.metadata)
 }
 
 #[cfg(test)]

@@ -15,6 +15,11 @@ pub(crate) fn main(prefix: &str, resource: &ResourceName) -> impl Display {
     fmt::from_fn(move |f| write!(f, "{prefix}:{{{resource}}}"))
 }
 
+/// Returns the main key of a resource, or with this behind it another of its keys.
+pub(crate) fn of_resource(prefix: &str, resource: &ResourceName, behind: &str) -> Vec<u8> {
+    [prefix.as_bytes(), b":{", &resource.encoded_bytes(), b"}", behind.as_bytes()].concat()
+}
+
 /// Returns the key of a resource in the plain layout, as other libraries write it: the bytes of the name behind the prefix,
 /// if there is one.
 pub(crate) fn plain(prefix: &str, resource: &ResourceName) -> Vec<u8> {
