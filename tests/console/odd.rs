@@ -14,7 +14,7 @@ use leasehold_testing::decorated::{Decorated, Hooks, Verb};
 pub(crate) struct Odd {
     /// The name about which nothing is told.
     pub(crate) denied: Option<&'static str>,
-    /// True if it has no queues and no fences, as the plain layout.
+    /// True if it has no queues, no fences and no times of grants, as the plain layout.
     pub(crate) plain: bool,
     /// True if its walks are always cut short.
     pub(crate) unfinished: bool,
@@ -47,7 +47,7 @@ impl Hooks for Odd {
         if let Some(Ok(seen)) = answer.downcast_mut::<Result<Inspection, StoreError>>()
             && self.plain
         {
-            seen.holders.iter_mut().for_each(|holder| holder.fence = None);
+            seen.holders.iter_mut().for_each(|holder| (holder.fence, holder.held_for) = (None, None));
         }
         if let Some(Ok(listing)) = answer.downcast_mut::<Result<Listing, StoreError>>() {
             if self.plain && matches!(verb, Verb::List(walk) if walk.names == Names::WaitedFor) {

@@ -213,7 +213,9 @@ fn split<T: Batched>(requests: &[T], places: Vec<usize>, most: usize) -> Vec<Vec
 }
 
 /// Waits for several at the same time. Their answers are in their order.
-async fn together<R>(mut sent: impl ExactSizeIterator<Item = impl Future<Output = Vec<R>>>) -> Vec<R> {
+pub(super) async fn together<R>(
+    mut sent: impl ExactSizeIterator<Item = impl Future<Output = Vec<R>>>,
+) -> Vec<R> {
     match sent.len() {
         1 => sent.next().expect("there is one").await,
         _ => join_all(sent).await.into_iter().flatten().collect(),

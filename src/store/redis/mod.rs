@@ -37,7 +37,7 @@ use crate::store::StoreError;
 ///
 /// Creating a store needs neither a server nor a runtime: the first verb opens the connection, and every verb opens it
 /// again if it broke. A verb takes at most the time to connect and the time for an answer, and twice that if its
-/// connection turned out to be gone. An acquisition takes up to three times that: see `thin.rs`.
+/// connection turned out to be gone. An acquisition by [plain commands](#rights) may take the calls of a script besides.
 ///
 /// # Requirements for the server
 /// The server must keep what it acknowledged: a server that restarts without persistence, evicts keys, or fails over to
@@ -157,8 +157,8 @@ impl RedisStore {
         let topology = Topology::new(named, scripts::loading(), &options);
         let counting = Replicas::new(topology.clone(), &options);
         let renewals = Replicas::new(topology.clone_connections(), &options);
+        let thin = Thin::new(&topology, &counting, &options);
         let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
-        let thin = Thin::new(&topology, layout, &counting);
         let encoder = Encoder::new(layout, prefix, fence_retention, topology.is_cluster());
         let known = KnownIncarnation::default();
         Self { topology, counting, renewals, encoder, thin, known, response_timeout, address }

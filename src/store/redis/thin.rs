@@ -32,6 +32,7 @@ use crate::{
         Acquired, Acquisition, Answers, Certainty, Grant, StoreError,
         redis::{
             RedisStore,
+            calls::{Batched, together},
             net::{call::TryFailure, topology::Topology},
             vouched::Raised,
             wire::decode::{self, ThinAnswer},
@@ -42,12 +43,22 @@ use crate::{
 /// The number from which on a counter is not added to: see `fence.lua`.
 const TOO_LARGE: u64 = 9_000_000_000_000_000;
 
+/// The bytes that a server reads from a connection before it serves others (`PROTO_IOBUF_LEN` of Redis). Of commands that take
+/// more, some would often find that others were served between them.
+const READ_AT_ONCE: usize = 16 * 1_024;
+
 /// Answers so far, in the order of the requests.
 type SomeAnswers = Vec<Option<Result<Acquired, StoreError>>>;
 
 impl RedisStore {
     /// Acquires each by plain commands, and by script what these do not grant.
     pub(super) async fn acquire_thin(&self, asked: &[Arc<Acquisition>], raised: Raised) -> Answers<Acquired> {
+        let heaviest = asked.iter().map(Batched::weight).max().unwrap_or(1);
+        let calls = asked.chunks((READ_AT_ONCE / heaviest).max(1));
+        together(calls.map(|call| self.acquire_undivided(call, raised))).await
+    }
+
+    async fn acquire_undivided(&self, asked: &[Arc<Acquisition>], raised: Raised) -> Answers<Acquired> {
         let Topology::One(connection) = &self.topology else {
             return self.acquire_in_calls(asked, None).await.answers;
         };

@@ -19,7 +19,11 @@ use crate::{
         Acquired, Acquisition,
         redis::{
             calls::{CallAnswers, fit_in_a_call},
-            net::{cluster::slot, options::Layout, topology::Topology},
+            net::{
+                cluster::slot,
+                options::{Layout, RedisOptions},
+                topology::Topology,
+            },
             replicas::Replicas,
         },
     },
@@ -92,9 +96,13 @@ pub(super) struct Raised {
 }
 
 impl Thin {
-    pub(super) fn new(topology: &Topology, layout: Layout, counting: &Replicas) -> Self {
-        // On a cluster each slot has a counter of its own, and replicas confirm one call at a time.
-        let is_possible = !topology.is_cluster() && matches!(layout, Layout::Full) && !counting.are_asked();
+    pub(super) fn new(topology: &Topology, counting: &Replicas, options: &RedisOptions) -> Self {
+        // On a cluster each slot has a counter of its own, and replicas confirm one call at a time. A counter that expires within
+        // the window would come back without an end.
+        let is_possible = !topology.is_cluster()
+            && matches!(options.layout, Layout::Full)
+            && !counting.are_asked()
+            && options.fence_retention > WINDOW;
         Self { is_possible, state: Mutex::default(), in_use: InUse::new() }
     }
 

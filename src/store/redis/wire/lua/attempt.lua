@@ -187,10 +187,10 @@ local function attempt(request)
     if new == nil then
       return no_fence()
     end
-    local fence, owner = extend(state, token, request.ttl, now, new)
     if new then
       keep_fence(tonumber(new))
     end
+    local fence, owner = extend(state, token, request.ttl, now, new)
     if tickets_are_kept then
       remove_waiter(token)
     end
