@@ -15,13 +15,13 @@
 //! The second payment is answered `423 Locked`, with `Retry-After`; the third with the receipt of the first. What was paid
 //! is answered as paid, also when the store of the locks has gone away meanwhile. Where locks live stands in `config.toml`;
 //! `LEASEHOLD_STORE_URL=redis://127.0.0.1:6379` overrides it. With `--ledger orders.sqlite` several of these processes serve one
-//! shop.
+//! shop. With `--per-worker` each worker of the server has a lock manager of its own.
 
 #[path = "../common/mod.rs"]
 mod common;
 mod ledger;
 
-use std::{error::Error, path::PathBuf, time::Duration};
+use std::{error::Error, future::ready, path::PathBuf, time::Duration};
 
 use actix::Addr;
 use actix_web::{
@@ -33,7 +33,7 @@ use actix_web::{
 use clap::Parser;
 use leasehold::{
     Acquire, Fence, Inspect, List, LockManager, WithLock, WithLockError,
-    web::{health, serve},
+    web::{PerWorker, health, serve},
 };
 
 use crate::{
@@ -61,6 +61,16 @@ struct Args {
     /// How long payments may take to finish when the server is stopped.
     #[arg(long, default_value = "10s", value_parser = humantime::parse_duration)]
     drain: Duration,
+    /// Start a lock manager in each worker of the server, instead of one for all.
+    #[arg(long)]
+    per_worker: bool,
+}
+
+/// The lock managers of the server.
+#[derive(Clone)]
+enum Managers {
+    One(Addr<LockManager>),
+    PerWorker(PerWorker),
 }
 
 /// The state that all workers of the server share, beside the locks.
@@ -116,14 +126,23 @@ async fn held(locks: Data<Addr<LockManager>>) -> Result<String> {
 async fn main() -> Result<(), Box<dyn Error>> {
     common::log();
     let args = Args::parse();
-    let locks = args.common.start()?;
+    let managers = if args.per_worker {
+        Managers::PerWorker(PerWorker::new(args.common.config()?)?.drain(args.drain))
+    } else {
+        Managers::One(args.common.start()?)
+    };
     let ledger = Ledger::open(&args.ledger)?;
     let shop = Data::new(Shop { ledger, payment: args.payment, ttl: args.ttl });
-    let data = Data::new(locks.clone());
+    let locks = managers.clone();
     let app = move || {
-        App::new()
-            .app_data(shop.clone())
-            .app_data(data.clone())
+        let app = match &locks {
+            Managers::One(locks) => App::new().app_data(Data::new(locks.clone())),
+            Managers::PerWorker(locks) => {
+                let locks = locks.clone();
+                App::new().data_factory(move || ready(locks.here()))
+            }
+        };
+        app.app_data(shop.clone())
             .service(pay)
             .route("/locks", web::get().to(held))
             .route("/health", web::get().to(health))
@@ -133,7 +152,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for address in server.addrs() {
         println!("listening at http://{address}");
     }
-    let drained = serve(server, locks).await?;
+    let drained = match managers {
+        Managers::One(locks) => serve(server, locks).await?,
+        Managers::PerWorker(locks) => locks.serve(server).await?,
+    };
     println!("stopped; locks taken away: {}", drained.revoked);
     Ok(())
 }

@@ -27,7 +27,7 @@ pub use self::{
 };
 use crate::{
     core::Backoff,
-    manager::LockManager,
+    manager::{LockManager, LockManagerBuilder},
     request::{LeaseSettings, LimitSettings, Settings, SupervisionSettings, WaitSettings, keys},
 };
 
@@ -122,9 +122,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError::Invalid`] as for [`check`](Self::check); [`ConfigError::Start`] outside of an actix system.
     pub fn start(&self) -> Result<Addr<LockManager>, ConfigError> {
-        self.check()?;
-        let builder = LockManager::builder(self.open_store()?).settings(self.settings());
-        let manager = builder.configured_by(self.read_from.to_string()).start()?;
+        let manager = self.builder()?.start()?;
         if self.tuner.enabled {
             tracing::info!(
                 "tuner.enabled is for a tuner, which the application starts: the package leasehold-tuning"
@@ -132,6 +130,27 @@ impl Config {
         }
         started::note(&self.store, &manager);
         Ok(manager)
+    }
+
+    /// Starts a lock manager in the arbiter of the caller, with a connection of its own: a request changes no thread on its way. For
+    /// the workers of actix-web there is `web::PerWorker`, which shuts the managers down in order.
+    ///
+    /// A handler that blocks this thread blocks the renewals too. If it does so for longer than two thirds of a TTL, the leases are
+    /// lost, and their holders are told.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] as for [`check`](Self::check).
+    ///
+    /// # Panics
+    /// When it is called outside of a tokio `LocalSet`. Every actix arbiter is one.
+    pub fn start_here(&self) -> Result<Addr<LockManager>, ConfigError> {
+        Ok(self.builder()?.start_here()?)
+    }
+
+    fn builder(&self) -> Result<LockManagerBuilder, ConfigError> {
+        self.check()?;
+        let builder = LockManager::builder(self.open_store()?).settings(self.settings());
+        Ok(builder.configured_by(self.read_from.to_string()))
     }
 
     /// Moves the settings that were not set out of the way of those that were, so that only settings that were set can

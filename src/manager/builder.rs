@@ -131,8 +131,8 @@ impl LockManagerBuilder {
         Ok(Addr::new(sender))
     }
 
-    /// Starts the manager in the arbiter of the caller, for tests in virtual time. An application whose handlers
-    /// block this arbiter loses its leases.
+    /// Starts the manager in the arbiter of the caller: for tests in virtual time, and for requests that change no thread on their way
+    /// (`web::PerWorker`). An application that blocks this arbiter for longer than two thirds of a TTL loses its leases.
     ///
     /// # Errors
     /// [`StartError::Invalid`] when a setting is invalid.

@@ -68,6 +68,7 @@ mod extractor;
 mod health;
 mod holdings;
 mod middleware;
+mod per_worker;
 mod problem;
 mod serve;
 #[cfg(test)]
@@ -78,6 +79,7 @@ pub use self::{
     extractor::{LockKey, Locked},
     health::health,
     middleware::Locks,
+    per_worker::PerWorker,
     problem::Problem,
     serve::serve,
 };

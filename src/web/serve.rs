@@ -62,23 +62,31 @@ where
     <S::Service as Service<Request>>::Future: 'static,
     B: MessageBody + 'static,
 {
-    let served = until_stopped(server.disable_signals().run()).await;
+    let served = until_stopped(server.disable_signals().run(), async |_| {}).await;
     let drained = locks.send(Shutdown { drain: Duration::ZERO }).await;
     served?;
     drained.map_err(io::Error::other)
 }
 
-/// Runs a server until it ends, or until a signal has stopped it.
-async fn until_stopped(mut server: Server) -> io::Result<()> {
+/// Runs a server until it ends, or until a signal has stopped it. Before its workers stop, it accepts nothing more and runs this, which
+/// is told whether the handlers may finish.
+pub(super) async fn until_stopped(
+    mut server: Server,
+    before_it_stops: impl AsyncFnOnce(bool),
+) -> io::Result<()> {
     let handle = server.handle();
     let gracefully = tokio::select! {
         ended = &mut server => return ended,
         gracefully = asked_to_stop() => gracefully?,
     };
-    let stopping = handle.stop(gracefully);
-    server.await?;
-    stopping.await;
-    Ok(())
+    let stopping = async {
+        handle.pause().await;
+        before_it_stops(gracefully).await;
+        handle.stop(gracefully).await;
+    };
+    // The handle works while the server is polled.
+    let (served, ()) = tokio::join!(server, stopping);
+    served
 }
 
 /// Completes with a signal that asks the process to end: true if the handlers may finish.

@@ -21,6 +21,11 @@ impl Shop {
         Self::open_with(payment, store, &[])
     }
 
+    /// One with a lock manager for the process, and one with a lock manager in each worker.
+    fn both(payment: &str, store: &str) -> [Self; 2] {
+        [Self::open(payment, store), Self::open_with(payment, store, &["--per-worker"])]
+    }
+
     fn open_with(payment: &str, store: &str, options: &[&str]) -> Self {
         let usual = ["--listen", "127.0.0.1:0", "--payment", payment];
         let (arguments, variables) = ([&usual, options].concat(), [("LEASEHOLD_STORE_URL", store)]);
@@ -128,13 +133,29 @@ fn a_payment_that_loses_its_lock_is_answered_as_unknown_and_can_be_asked_for_aga
 
 #[test]
 fn a_payment_is_finished_before_the_shop_closes() {
-    let shop = Shop::open("1s", "memory://");
-    let payment = shop.begin_to_pay(42);
-    signal("TERM", shop.program.id());
-    let answer = payment.join().unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    let said = shop.program.succeeds();
-    assert_eq!(said.last().unwrap(), "stopped; locks taken away: 0");
+    let server = RedisServer::start();
+    for shop in Shop::both("1s", &server.url()) {
+        let payment = shop.begin_to_pay(42);
+        signal("TERM", shop.program.id());
+        let answer = payment.join().unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        let said = shop.program.succeeds();
+        assert_eq!(said.last().unwrap(), "stopped; locks taken away: 0");
+        assert!(server.keys().iter().all(|(key, _)| !key.contains("orders/42")), "{:?}", server.keys());
+    }
+}
+
+#[test]
+fn one_of_many_payments_at_once_is_taken_whichever_worker_has_them() {
+    for shop in Shop::both("300ms", "memory://") {
+        let pay = |address: String| thread::spawn(move || ask(&address, "POST /orders/42/pay"));
+        let paying: Vec<_> = (0..8).map(|_| pay(shop.address.clone())).collect();
+        let answers: Vec<_> = paying.into_iter().map(|paying| paying.join().unwrap()).collect();
+        let first_of = |status: &str| answers.iter().filter(|answer| answer.starts_with(status)).count();
+        let taken = answers.iter().filter(|answer| answer.contains(r#""already_paid":false"#)).count();
+        let (paid, locked) = (first_of("HTTP/1.1 200"), first_of("HTTP/1.1 423"));
+        assert_eq!((taken, paid + locked), (1, answers.len()), "{answers:#?}");
+    }
 }
 
 #[test]
@@ -157,14 +178,15 @@ fn a_shop_with_its_store_is_ready() {
 #[test]
 fn a_shop_that_is_interrupted_waits_for_nobody_and_leaves_no_lock_behind() {
     let server = RedisServer::start();
-    let shop = Shop::open("30s", &server.url());
-    let payment = shop.begin_to_pay(42);
-    signal("INT", shop.program.id());
-    let said = shop.program.succeeds();
-    assert!(said.last().unwrap().starts_with("stopped; locks taken away: "), "{said:#?}");
-    let keys = server.keys();
-    assert!(keys.iter().all(|(key, _)| !key.contains("orders/42")), "{keys:?}");
-    // Its connection may be cut before an answer.
-    let answer = payment.join().unwrap_or_default();
-    assert!(!answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    for shop in Shop::both("30s", &server.url()) {
+        let payment = shop.begin_to_pay(42);
+        signal("INT", shop.program.id());
+        let said = shop.program.succeeds();
+        assert!(said.last().unwrap().starts_with("stopped; locks taken away: "), "{said:#?}");
+        let keys = server.keys();
+        assert!(keys.iter().all(|(key, _)| !key.contains("orders/42")), "{keys:?}");
+        // Its connection may be cut before an answer.
+        let answer = payment.join().unwrap_or_default();
+        assert!(!answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    }
 }

@@ -1,0 +1,145 @@
+//! A lock manager in each worker of a server.
+
+use std::{
+    fmt, io,
+    sync::Arc,
+    thread::{self, ThreadId},
+    time::Duration,
+};
+
+use actix::Addr;
+use actix_http::{Request, Response};
+use actix_service::{IntoServiceFactory, Service, ServiceFactory};
+use actix_web::{Error, HttpServer, body::MessageBody, dev::AppConfig};
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+
+use crate::{
+    Config, ConfigError,
+    manager::LockManager,
+    request::{Drained, Shutdown},
+    web::serve::until_stopped,
+};
+
+/// A lock manager in each worker of a server, so that a request changes no thread on its way to the store and back.
+///
+/// Choose it for short locks of many requests. Choose one manager for the process ([`Config::start`], [`serve`](super::serve)) if
+/// handlers block their thread, for locks that are held for longer than a request, and for what wants one view of the
+/// process: [`Leases`](crate::Leases), [`Stats`](crate::Stats), a console. A worker that stands still for longer than two thirds
+/// of a TTL loses its leases, and their holders are told.
+///
+/// The managers exclude each other as those of several processes do, and each has its own connections.
+///
+/// ```no_run
+/// use std::future::ready;
+///
+/// use actix_web::{App, HttpServer};
+/// use leasehold::{Config, web::{Locks, PerWorker}};
+///
+/// #[actix_web::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let locks = PerWorker::new(Config::load()?)?;
+///     let here = locks.clone();
+///     let server = HttpServer::new(move || {
+///         let here = here.clone();
+///         App::new().data_factory(move || ready(here.here())).wrap(Locks::new())
+///     });
+///     let drained = locks.serve(server.bind("127.0.0.1:8080")?).await?;
+///     println!("stopped; locks taken away: {}", drained.revoked);
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct PerWorker {
+    config: Config,
+    drain: Duration,
+    started: Arc<Mutex<Vec<(ThreadId, Addr<LockManager>)>>>,
+}
+
+impl PerWorker {
+    /// Creates it without managers.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] as for [`Config::check`].
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self { config, drain: Duration::from_secs(30), started: Arc::default() })
+    }
+
+    /// Sets the time that holders have to finish after a SIGTERM. Default: 30 s.
+    pub const fn drain(mut self, drain: Duration) -> Self {
+        self.drain = drain;
+        self
+    }
+
+    /// Returns the manager of this worker, which starts with the first call on its thread.
+    ///
+    /// # Errors
+    /// As for [`Config::start_here`].
+    ///
+    /// # Panics
+    /// As for [`Config::start_here`].
+    pub fn here(&self) -> Result<Addr<LockManager>, ConfigError> {
+        let (thread, mut started) = (thread::current().id(), self.started.lock());
+        if let Some((_, manager)) = started.iter().find(|(of, _)| *of == thread) {
+            return Ok(manager.clone());
+        }
+        let manager = self.config.start_here()?;
+        started.push((thread, manager.clone()));
+        Ok(manager)
+    }
+
+    /// Returns the managers that run: to ask each for its [`Stats`](crate::Stats) or [`Leases`](crate::Leases).
+    pub fn managers(&self) -> Vec<Addr<LockManager>> {
+        let mut started = self.started.lock();
+        // The manager of a worker that died went with it.
+        started.retain(|(_, manager)| manager.connected());
+        started.iter().map(|(_, manager)| manager.clone()).collect()
+    }
+
+    /// Runs a server until it is asked to stop, and shuts the managers down before its workers end. The signals are those of
+    /// [`serve`](super::serve), and so is what it asks of the server.
+    ///
+    /// After SIGTERM no connections are accepted any more, and requests that ask for locks from now on get a 503. Holders have the
+    /// time of [`drain`](Self::drain), and then the other handlers have `HttpServer::shutdown_timeout`. After SIGINT (Ctrl-C) and
+    /// SIGQUIT nobody is waited for.
+    ///
+    /// # Errors
+    /// The error of the server or of the signals. A server that ends by itself takes its workers with it, and their managers: what is
+    /// held then ends with its TTL.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: a server whose future is dropped stops, and its managers with it.
+    pub async fn serve<F, I, S, B>(self, server: HttpServer<F, I, S, B>) -> io::Result<Drained>
+    where
+        F: Fn() -> I + Send + Clone + 'static,
+        I: IntoServiceFactory<S, Request>,
+        S: ServiceFactory<Request, Config = AppConfig> + 'static,
+        S::Error: Into<Error> + 'static,
+        S::InitError: fmt::Debug,
+        S::Response: Into<Response<B>> + 'static,
+        S::Service: 'static,
+        <S::Service as Service<Request>>::Future: 'static,
+        B: MessageBody + 'static,
+    {
+        let mut drained = Drained { finished: 0, revoked: 0, unconfirmed: 0 };
+        until_stopped(server.disable_signals().run(), async |gracefully| {
+            drained = self.shut_down(if gracefully { self.drain } else { Duration::ZERO }).await;
+        })
+        .await?;
+        Ok(drained)
+    }
+
+    /// Shuts all managers down at the same time. Returns the sum of what they did.
+    async fn shut_down(&self, drain: Duration) -> Drained {
+        let ended = self.managers().into_iter().map(async |manager| manager.send(Shutdown { drain }).await);
+        let mut sum = Drained { finished: 0, revoked: 0, unconfirmed: 0 };
+        // One that is gone died with its worker.
+        for drained in join_all(ended).await.into_iter().flatten() {
+            sum.finished += drained.finished;
+            sum.revoked += drained.revoked;
+            sum.unconfirmed += drained.unconfirmed;
+        }
+        sum
+    }
+}
