@@ -13,6 +13,7 @@ use actix_service::{IntoServiceFactory, Service, ServiceFactory};
 use actix_web::{Error, HttpServer, body::MessageBody, dev::AppConfig};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
+use tokio::time::timeout;
 
 use crate::{
     Config, ConfigError,
@@ -20,6 +21,12 @@ use crate::{
     request::{Drained, Shutdown},
     web::serve::until_stopped,
 };
+
+/// The time beyond the drain in which a manager answers its [`Shutdown`]. One that does not has a thread that is blocked.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// The managers, each by the thread that it runs on.
+type Started = Vec<(ThreadId, Addr<LockManager>)>;
 
 /// A lock manager in each worker of a server, so that a request changes no thread on its way to the store and back.
 ///
@@ -53,7 +60,7 @@ use crate::{
 pub struct PerWorker {
     config: Config,
     drain: Duration,
-    started: Arc<Mutex<Vec<(ThreadId, Addr<LockManager>)>>>,
+    started: Arc<Mutex<Started>>,
 }
 
 impl PerWorker {
@@ -66,13 +73,14 @@ impl PerWorker {
         Ok(Self { config, drain: Duration::from_secs(30), started: Arc::default() })
     }
 
-    /// Sets the time that holders have to finish after a SIGTERM. Default: 30 s.
+    /// Sets the time that holders have to finish after a SIGTERM; then their locks are revoked. Default: 30 s. Let it be longer than the
+    /// longest handler that holds a lock. `HttpServer::shutdown_timeout` begins after it.
     pub const fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
         self
     }
 
-    /// Returns the manager of this worker, which starts with the first call on its thread.
+    /// Returns the manager of this worker, which starts with the first call on its thread. After its [`Shutdown`] it is none that serves.
     ///
     /// # Errors
     /// As for [`Config::start_here`].
@@ -100,9 +108,11 @@ impl PerWorker {
     /// Runs a server until it is asked to stop, and shuts the managers down before its workers end. The signals are those of
     /// [`serve`](super::serve), and so is what it asks of the server.
     ///
-    /// After SIGTERM no connections are accepted any more, and requests that ask for locks from now on get a 503. Holders have the
-    /// time of [`drain`](Self::drain), and then the other handlers have `HttpServer::shutdown_timeout`. After SIGINT (Ctrl-C) and
-    /// SIGQUIT nobody is waited for.
+    /// After SIGTERM no connections are accepted any more. Requests that wait for a lock, or ask for one from now on, get a 503, also
+    /// those that hold another one: with one manager ([`serve`](super::serve)) they finish. Holders have the time of
+    /// [`drain`](Self::drain), and then the other handlers have `HttpServer::shutdown_timeout`. Until then new connections
+    /// wait in the backlog of the system, and open ones are not told to close: take the process out of the load balancer first.
+    /// After SIGINT (Ctrl-C) and SIGQUIT nobody is waited for. A worker whose thread is blocked delays the end by 5 s.
     ///
     /// # Errors
     /// The error of the server or of the signals. A server that ends by itself takes its workers with it, and their managers: what is
@@ -132,13 +142,23 @@ impl PerWorker {
 
     /// Shuts all managers down at the same time. Returns the sum of what they did.
     async fn shut_down(&self, drain: Duration) -> Drained {
-        let ended = self.managers().into_iter().map(async |manager| manager.send(Shutdown { drain }).await);
+        let ended = self.managers().into_iter().map(async |manager| {
+            timeout(drain.saturating_add(ANSWER_WITHIN), manager.send(Shutdown { drain })).await
+        });
         let mut sum = Drained { finished: 0, revoked: 0, unconfirmed: 0 };
-        // One that is gone died with its worker.
-        for drained in join_all(ended).await.into_iter().flatten() {
-            sum.finished += drained.finished;
-            sum.revoked += drained.revoked;
-            sum.unconfirmed += drained.unconfirmed;
+        for ended in join_all(ended).await {
+            match ended {
+                Ok(Ok(drained)) => {
+                    sum.finished += drained.finished;
+                    sum.revoked += drained.revoked;
+                    sum.unconfirmed += drained.unconfirmed;
+                }
+                // It died with its worker.
+                Ok(Err(_)) => {}
+                Err(_) => {
+                    tracing::warn!("a worker is blocked: the locks of its manager end with their TTL");
+                }
+            }
         }
         sum
     }
