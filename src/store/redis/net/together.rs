@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use redis::{Pipeline, RedisResult, Value, aio::MultiplexedConnection};
+use redis::{Cmd, Pipeline, RedisResult, Value, aio::MultiplexedConnection};
 
 /// Commands of one round trip. The last one echoes a number that is never used twice, by which their answers are known. Others may
 /// be served between them.
@@ -15,7 +15,7 @@ impl Together {
     pub(crate) fn new(mut commands: Pipeline) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let echo = NEXT.fetch_add(1, Ordering::Relaxed);
-        commands.cmd("ECHO").arg(echo);
+        begin(&mut commands, "ECHO", 32).arg(echo);
         Self { commands, echo }
     }
 
@@ -40,6 +40,13 @@ impl Together {
         };
         (is_own && answers.len() + 1 == self.commands.len()).then_some(answers)
     }
+}
+
+/// Adds a command with room for about so many bytes of arguments: to grow bit by bit takes longer than all else.
+pub(crate) fn begin<'a>(commands: &'a mut Pipeline, name: &str, bytes: usize) -> &'a mut Pipeline {
+    let mut command = Cmd::with_capacity(6, name.len() + bytes);
+    command.arg(name);
+    commands.add_command(command)
 }
 
 #[cfg(test)]

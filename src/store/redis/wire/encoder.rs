@@ -10,7 +10,12 @@ use crate::{
     store::{
         Acquisition, Hold, REGISTER_KEPT_FOR, Recovered, RegisterWrite, TOLD_AT_MOST, ToHolders,
         redis::{
-            net::{call::Call, notices, options::Layout, together::Together},
+            net::{
+                call::Call,
+                notices,
+                options::Layout,
+                together::{self, Together},
+            },
             wire::{
                 encoded::{self, Encoded},
                 keys,
@@ -71,21 +76,21 @@ impl Encoder {
 
     /// Encodes thin acquisitions, on one server: see `thin.rs`. The server's time is about `time`, in µs.
     pub(crate) fn acquire_thin(&self, asked: &[Arc<Acquisition>], time: u64) -> Together {
-        let fences = keys::counter(&self.prefix);
-        let key =
-            |asked: &Acquisition, behind: &str| keys::of_resource(&self.prefix, &asked.hold.resource, behind);
+        const TICKETS: &str = ":p";
+        let key = |asked: &Arc<Acquisition>| keys::of_resource(&self.prefix, &asked.hold.resource, TICKETS);
+        let (keys, fences) = (asked.iter().map(key).collect::<Vec<_>>(), keys::counter(&self.prefix));
+        let began = format!("-0{time:016} ");
         let mut commands = Pipeline::with_capacity(asked.len() + 4);
-        commands.cmd("INCRBY").arg(&fences).arg(asked.len());
-        for asked in asked {
+        together::begin(&mut commands, "INCRBY", 64).arg(&fences).arg(asked.len());
+        for (asked, key) in asked.iter().zip(&keys) {
             let Encoded { opens, record, .. } = &*self.encoded(asked);
-            let value = format!("{}-0{time:016} {record}", asked.hold.token.hex());
-            commands.cmd("SET").arg(key(asked, "")).arg(value).arg("NX").arg("PX").arg(*opens);
+            let value = [&asked.hold.token.digits(), began.as_bytes(), record.as_bytes()].concat();
+            let main = &key[..key.len() - TICKETS.len()];
+            let set = together::begin(&mut commands, "SET", 32 + key.len() + value.len());
+            set.arg(main).arg(value).arg("NX").arg("PX").arg(*opens);
         }
-        commands.cmd("EXISTS");
-        for asked in asked {
-            commands.arg(key(asked, ":p"));
-        }
-        commands.cmd("GET").arg(&fences);
+        together::begin(&mut commands, "EXISTS", 64 * asked.len()).arg(keys);
+        together::begin(&mut commands, "GET", 64).arg(fences);
         Together::new(commands)
     }
 

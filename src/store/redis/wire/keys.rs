@@ -41,8 +41,8 @@ pub(crate) fn fence(prefix: &str, slot: Option<u16>) -> String {
 }
 
 /// Returns the key of the last fencing number of a server.
-pub(crate) fn counter(prefix: &str) -> String {
-    fence(prefix, None) + "fence"
+pub(crate) fn counter(prefix: &str) -> Vec<u8> {
+    [prefix, ":fence"].concat().into_bytes()
 }
 
 /// Returns the slot of a cluster in which all keys of a resource are.
