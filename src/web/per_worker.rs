@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::{
-    Config, ConfigError,
+    config::{Config, ConfigError},
     manager::LockManager,
     request::{Drained, Shutdown},
     web::serve::until_stopped,
