@@ -80,7 +80,8 @@ impl PerWorker {
         self
     }
 
-    /// Returns the manager of this worker, which starts with the first call on its thread. After its [`Shutdown`] it is none that serves.
+    /// Returns the manager of this worker, which starts with the first call on its thread. It is not started again after a
+    /// [`Shutdown`] of its own.
     ///
     /// # Errors
     /// As for [`Config::start_here`].

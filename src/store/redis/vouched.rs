@@ -1,4 +1,4 @@
-//! Whether acquisitions may be thin now: see `thin.rs`.
+//! The conditions under which acquisitions are thin: see `thin.rs`.
 
 use std::{
     array,
@@ -36,7 +36,7 @@ const OFF_FOR: Duration = Duration::from_secs(600);
 /// a replica and a master again without ending its connections.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Whether acquisitions may be thin now.
+/// The conditions under which acquisitions are thin.
 pub(super) struct Thin {
     /// True if the layout and the servers allow it.
     is_possible: bool,

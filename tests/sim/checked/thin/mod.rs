@@ -1,4 +1,4 @@
-//! What can happen to one resource on one server, when some acquisitions are plain commands and the others are scripts.
+//! One resource on one server, when some acquisitions are plain commands and the others are scripts.
 //!
 //! Up to three clients ask. Each has one connection, on which its calls are executed in order; an answer may be lost, a connection may
 //! break and leave calls behind that are executed late, a client may die. The counter of fences may be lost, and a failover may
@@ -19,16 +19,16 @@ const ONE_HOLDER: &str = "one client holds at a time";
 const ORDER: &str = "nobody overtakes";
 const NOBODY_FORGOTTEN: &str = "nobody is forgotten";
 
-/// Which of the rules of plain commands are kept.
+/// The rules of plain commands, each of which is kept or not.
 #[derive(Clone, Copy, Debug)]
 pub struct ThinRules {
-    /// What was granted while somebody waits is given back.
+    /// Gives back what was granted while somebody waits.
     pub looks_at_the_queue: bool,
     /// A script does not count what plain commands of its token have taken ahead of those that wait.
     pub scripts_look_at_the_queue: bool,
-    /// Whoever begins to wait behind such a hold leaves no mark in it.
+    /// Leaves no mark in such a hold when somebody begins to wait behind it.
     pub marks_what_is_told: bool,
-    /// What was granted while somebody else was given a fence is asked for by a script.
+    /// Asks by a script for what was granted while somebody else was given a fence.
     pub looks_at_others: bool,
     /// A counter that is smaller than it was is not believed.
     pub looks_at_the_counter: bool,
