@@ -70,7 +70,7 @@ struct Args {
 #[derive(Clone)]
 enum Managers {
     One(Addr<LockManager>),
-    PerWorker(Box<PerWorker>),
+    PerWorker(PerWorker),
 }
 
 /// The state that all workers of the server share, beside the locks.
@@ -127,7 +127,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     common::log();
     let args = Args::parse();
     let managers = if args.per_worker {
-        Managers::PerWorker(Box::new(PerWorker::new(args.common.config()?)?.drain(args.drain)))
+        let config = args.common.config()?;
+        config.check()?;
+        Managers::PerWorker(PerWorker::new(move || config.start_here()).drain(args.drain))
     } else {
         Managers::One(args.common.start()?)
     };

@@ -1,7 +1,7 @@
 //! A lock manager in each worker of a server.
 
 use std::{
-    fmt, io,
+    error, fmt, io,
     sync::Arc,
     thread::{self, ThreadId},
     time::Duration,
@@ -16,7 +16,6 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::{
-    config::{Config, ConfigError},
     manager::LockManager,
     request::{Drained, Shutdown},
     web::serve::until_stopped,
@@ -28,9 +27,12 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// The managers, each by the thread that it runs on.
 type Started = Vec<(ThreadId, Addr<LockManager>)>;
 
+/// Starts a manager on the thread of the caller.
+type Start = dyn Fn() -> io::Result<Addr<LockManager>> + Send + Sync;
+
 /// A lock manager in each worker of a server, so that a request changes no thread on its way to the store and back.
 ///
-/// Choose it for short locks of many requests. Choose one manager for the process ([`Config::start`], [`serve`](super::serve)) if
+/// Choose it for short locks of many requests. Choose one manager for the process ([`Config::start`](crate::Config::start), [`serve`](super::serve)) if
 /// handlers block their thread, for locks that are held for longer than a request, and for what wants one view of the
 /// process: [`Leases`](crate::Leases), [`Stats`](crate::Stats), a console. A worker that stands still for longer than two thirds
 /// of a TTL loses its leases, and their holders are told.
@@ -45,7 +47,9 @@ type Started = Vec<(ThreadId, Addr<LockManager>)>;
 ///
 /// #[actix_web::main]
 /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
-///     let locks = PerWorker::new(Config::load()?)?;
+///     let config = Config::load()?;
+///     config.check()?;
+///     let locks = PerWorker::new(move || config.start_here());
 ///     let here = locks.clone();
 ///     let server = HttpServer::new(move || {
 ///         let here = here.clone();
@@ -56,21 +60,32 @@ type Started = Vec<(ThreadId, Addr<LockManager>)>;
 ///     Ok(())
 /// }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PerWorker {
-    config: Config,
+    start: Arc<Start>,
     drain: Duration,
     started: Arc<Mutex<Started>>,
 }
 
+impl fmt::Debug for PerWorker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerWorker")
+            .field("drain", &self.drain)
+            .field("started", &self.started)
+            .finish_non_exhaustive()
+    }
+}
+
 impl PerWorker {
-    /// Creates it without managers.
-    ///
-    /// # Errors
-    /// [`ConfigError::Invalid`] as for [`Config::check`].
-    pub fn new(config: Config) -> Result<Self, ConfigError> {
-        config.check()?;
-        Ok(Self { config, drain: Duration::from_secs(30), started: Arc::default() })
+    /// Creates it without managers. Each is started by this function on the thread of its worker, such as
+    /// [`Config::start_here`](crate::Config::start_here) or [`start_here`](crate::LockManagerBuilder::start_here) of a builder. Check
+    /// the settings before: a worker whose manager does not start does not serve.
+    pub fn new<E>(start: impl Fn() -> Result<Addr<LockManager>, E> + Send + Sync + 'static) -> Self
+    where
+        E: error::Error + Send + Sync + 'static,
+    {
+        let start = Arc::new(move || start().map_err(io::Error::other));
+        Self { start, drain: Duration::from_secs(30), started: Arc::default() }
     }
 
     /// Sets the time that holders have to finish after a SIGTERM; then their locks are revoked. Default: 30 s. Let it be longer than the
@@ -84,16 +99,13 @@ impl PerWorker {
     /// [`Shutdown`] of its own.
     ///
     /// # Errors
-    /// As for [`Config::start_here`].
-    ///
-    /// # Panics
-    /// As for [`Config::start_here`].
-    pub fn here(&self) -> Result<Addr<LockManager>, ConfigError> {
+    /// The error of the function that starts it.
+    pub fn here(&self) -> io::Result<Addr<LockManager>> {
         let (thread, mut started) = (thread::current().id(), self.started.lock());
         if let Some((_, manager)) = started.iter().find(|(of, _)| *of == thread) {
             return Ok(manager.clone());
         }
-        let manager = self.config.start_here()?;
+        let manager = (self.start)()?;
         started.push((thread, manager.clone()));
         Ok(manager)
     }

@@ -1,5 +1,7 @@
 //! Free locks that are taken by plain commands: when they are, and what is promised then.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
 use leasehold::store::Notification;
 
@@ -56,6 +58,22 @@ async fn what_is_no_plain_exclusive_lock_is_taken_by_a_script() {
         granted(&store, &asked).await;
         assert_eq!(counts.since(), (0, 1), "{asked:?}");
     }
+}
+
+#[tokio::test]
+async fn many_locks_are_asked_for_in_parts_that_a_server_reads_at_once() {
+    let server = RedisServer::start();
+    let store = warm(&server).await;
+    let asked: Vec<_> =
+        (1..=200).map(|token| Arc::new(exclusive(&hold(&format!("r{token}"), token)))).collect();
+    let mut counts = Counts::of(&server);
+    let fence = |answer| match answer {
+        Ok(Acquired::Granted(grant)) => grant.fence,
+        other => panic!("{other:?}"),
+    };
+    let fences: Vec<_> = store.acquire_each(&asked).await.into_iter().map(fence).collect();
+    assert!(fences.is_sorted_by(|earlier, later| earlier < later), "{fences:?}");
+    assert_eq!(counts.since(), (4, 0));
 }
 
 #[tokio::test]
