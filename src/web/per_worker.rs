@@ -45,8 +45,8 @@ type Start = dyn Fn() -> io::Result<Addr<LockManager>> + Send + Sync;
 /// use actix_web::{App, HttpServer};
 /// use leasehold::{Config, web::{Locks, PerWorker}};
 ///
-/// #[actix_web::main]
-/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[allow(dead_code)]
+/// async fn run() -> Result<(), Box<dyn std::error::Error>> {
 ///     let config = Config::load()?;
 ///     config.check()?;
 ///     let locks = PerWorker::new(move || config.start_here());
