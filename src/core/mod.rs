@@ -1,13 +1,12 @@
 //! The decisions of the library: names, modes, acquisitions, the validity of a lease, pauses between attempts, votes.
 //!
-//! **Invariant:** nothing in this folder imports anything but `std` and itself. It reads no clock and draws no random
+//! **Invariant:** nothing in this folder imports anything but `std` and itself (`engine` has a table of `slotmap`). It reads no clock and draws no random
 //! numbers: the caller passes the [`Moment`] and the random draw. Every decision of the library can therefore be
 //! understood and tested without its environment.
 
-mod acquisition;
 mod backoff;
-mod cohort;
 mod demand;
+mod engine;
 mod fence;
 mod invalid;
 mod mode;
@@ -24,10 +23,12 @@ mod validity;
 #[cfg(test)]
 pub(crate) use self::moment::made_up;
 pub(crate) use self::{
-    acquisition::{Acquisition, Answer, End, Event, ReleaseStep, Situation, Steps, Terms, Told},
     backoff::LONGEST_PAUSE,
-    cohort::{Cohort, Lack},
     demand::Demand,
+    engine::{
+        Acquisition, Answer, End, Ended, Engine, Event, Front, LongQueue, RecordKey, Rules, Step, Terms,
+        Told, Wanted,
+    },
     fence::since_given,
     invalid::{ensure, not_zero, without_addresses},
     pauses::{Doubling, Pauses},

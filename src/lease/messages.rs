@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use actix::{Message, Recipient};
 
 use crate::{
-    core::{InvalidValue, Moment, ResourceName, Token},
-    lease::{LeaseShared, RecordKey, ReleaseError, RenewError},
+    core::{InvalidValue, Moment, RecordKey, ResourceName, Token},
+    lease::{LeaseShared, ReleaseError, RenewError},
 };
 
 /// Releases a lease by its token. [`Lease::release`](crate::Lease::release) sends it, and so does dropping a lease.

@@ -33,8 +33,3 @@ pub(crate) use self::{
 
 /// A function that returns true while the actor that a lease is bound to lives.
 pub(crate) type LifeSign = Arc<dyn Fn() -> bool + Send + Sync>;
-
-slotmap::new_key_type! {
-    /// The key of a record in the table of a manager.
-    pub(crate) struct RecordKey;
-}

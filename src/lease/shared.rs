@@ -10,8 +10,8 @@ use actix::Recipient;
 use tokio::sync::Notify;
 
 use crate::{
-    core::{Fence, LeaseStatus, LossReason, Moment, RenewalPlan, Renewals, Token, Validity},
-    lease::{LeaseChange, LeaseEvent, RecordKey, RenewError, revocation::KnownRevocations},
+    core::{Fence, LeaseStatus, LossReason, Moment, RecordKey, RenewalPlan, Renewals, Token, Validity},
+    lease::{LeaseChange, LeaseEvent, RenewError, revocation::KnownRevocations},
     listeners::{
         spans::{AcquireSpan, LeaseSpan, Subject},
         statistics::{Class, CountedEvent, Recorder, Unconfirmed},

@@ -37,7 +37,7 @@ impl Actor for LockManager {
         if reactor::is_missing() {
             return;
         }
-        self.subscribed = false;
+        self.engine.set_subscribed(false);
         self.sources.set_down(false);
         if self.listens {
             self.sources.listen(self.store.listen(&self.inbox));
@@ -49,7 +49,7 @@ impl Actor for LockManager {
         ctx.run_interval(CHECKED_EVERY, move |this, _| {
             this.compare_clocks(&mut clocks);
             this.stats.tick(clocks.ours);
-            this.demands.forget_old(clocks.ours);
+            this.engine.forget_old_demand(clocks.ours);
             this.outage.check(&this.stats);
         });
     }
@@ -65,6 +65,8 @@ impl Supervised for LockManager {
             self.happenings.push_front(again);
         }
         while planted!("what has happened is forgotten in a panic") && self.happenings.pop().is_some() {}
+        // What was decided before the panic.
+        self.carry_out(self.clock.now());
         self.dismiss_all(&AcquireError::Restarted);
         // They ended with the manager, which still refuses new requests, and can be told to shut down again.
         self.shutdown.running = 0;
@@ -114,7 +116,7 @@ impl LockManager {
             Happening::Release(release) => self.release(release, Responder::new().0),
             Happening::Opened(resource, handled) => self.opened(&resource, handled),
             Happening::Notified(notification, _) => self.notified(notification),
-            Happening::NoMoreNotifications => self.subscribed = false,
+            Happening::NoMoreNotifications => self.engine.set_subscribed(false),
         }
     }
 

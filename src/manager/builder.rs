@@ -11,12 +11,12 @@ use actix_rt::Arbiter;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    core::{Doubling, Pauses},
+    core::{Doubling, Engine, Pauses, Rules},
     lease::{ManagerLink, Renewers},
     listeners::statistics::{CountedEvent, Recorder},
     manager::{
-        AllSeats, Calls, Cohorts, DefaultWaits, Demands, Dispatch, Draining, FarEnd, Happenings,
-        LeaseMonitor, LockManager, Outage, Readiness, Records, Sets, Sources, Trace,
+        AllSeats, Calls, DefaultWaits, Dispatch, Draining, FarEnd, Happenings, LeaseMonitor, LockManager,
+        Outage, Readiness, Records, Sets, Sources, Trace,
     },
     request::{Settings, StartError},
     runtime::{
@@ -184,7 +184,10 @@ impl LockManagerBuilder {
             store,
             clock,
             random,
-            max_waiters_here: settings.limits.max_waiters,
+            engine: Engine::new(Rules {
+                local_handover_limit: settings.wait.local_handover_limit,
+                max_waiters_here: settings.limits.max_waiters,
+            }),
             trace: Trace::new(&settings),
             settings,
             own_pauses,
@@ -193,15 +196,12 @@ impl LockManagerBuilder {
             stats,
             about: Arc::new(about_this_process()),
             records,
-            cohorts: Cohorts::default(),
-            demands: Demands::default(),
             sets: Sets::default(),
             seats: AllSeats::default(),
             held: 0,
             messages: 0,
             inbox,
             listens,
-            subscribed: false,
             outage,
             readiness: Readiness::default(),
             happenings,

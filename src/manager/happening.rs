@@ -7,8 +7,8 @@ use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::Arc, task::Waker};
 use tokio::sync::oneshot;
 
 use crate::{
-    core::{Moment, ResourceName},
-    lease::{RecordKey, Release},
+    core::{Moment, RecordKey, ResourceName},
+    lease::Release,
     manager::TriedAll,
     store::{Acquired, Acquisition, Notification, Released, StoreError},
 };

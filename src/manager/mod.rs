@@ -45,15 +45,10 @@ pub(crate) use self::{
     monitor::{LeaseMonitor, next_check},
     outage::Outage,
     ready::Readiness,
-    record::{Cause, Holding, Record, Role, WaitingRequest, is_alone, weight},
+    record::{Asked, Cause, Holding, Record, Role, WaitingRequest, is_alone, wanted, weight},
     records::Records,
     sets::{Sets, TriedAll},
     state::DefaultWaits,
     stream::{Happened, Sources},
     trace::{BeginTrace, EndTrace, Trace},
-    waiting::{
-        cohorts::{CohortKey, Cohorts},
-        demands::Demands,
-        place::Place,
-    },
 };

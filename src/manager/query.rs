@@ -7,8 +7,8 @@ use actix::{MessageResult, ResponseFuture};
 #[cfg(feature = "actix-web")]
 use crate::request::queries::IsLocal;
 use crate::{
-    core::{Moment, ResourceName},
-    lease::{LeaseShared, RecordKey},
+    core::{Acquisition, Moment, RecordKey, ResourceName},
+    lease::LeaseShared,
     manager::{BeginTrace, Calls, EndTrace, LockManager, Seats, ready::LATELY},
     request::{
         AcquireError, Inspect, InspectError, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready,
@@ -117,7 +117,9 @@ impl LockManager {
     }
 
     pub(super) fn end_trace(&mut self, EndTrace(sink): EndTrace) {
-        self.trace.end(&sink, &self.records, self.clock.now());
+        let waits = |record: &RecordKey| self.engine.get(*record).is_some_and(Acquisition::has_caller);
+        let waiting = self.records.waiting().into_iter().filter(waits);
+        self.trace.end(&sink, &self.records, waiting, self.clock.now());
     }
 
     pub(super) fn leases(&mut self, Leases { limit }: Leases) -> MessageResult<Leases> {
@@ -139,11 +141,10 @@ impl LockManager {
 
     /// Describes a request that waits. `None` if its caller has gone.
     fn waiter(&self, record: RecordKey, now: Moment) -> Option<OwnWaiter> {
+        let it = self.engine.get(record).filter(|it| it.has_caller())?;
+        let (waited, attempts, ahead) = (it.waited(now), it.attempts(), it.ahead());
         self.records.with(record, |it| {
-            let (waited, attempts, ahead) =
-                (it.decisions.waited(now), it.decisions.attempts(), it.decisions.ahead());
-            let wanted = it.decisions.has_caller();
-            let waiter = it.waiter().filter(|waiter| wanted && !waiter.reply.is_closed())?;
+            let waiter = it.waiter().filter(|waiter| !waiter.reply.is_closed())?;
             Some(OwnWaiter::of(&waiter.request.terms.acquisition, waited, attempts, ahead))
         })?
     }

@@ -5,29 +5,35 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::AbortHandle;
 
 use crate::{
-    core::{Acquisition, LeaseStatus, Mode},
-    lease::{Lease, LeaseChange, LeaseEvent, LeaseShared, LifeSign, ReleaseError, Released, RenewerHandle},
+    core::{LeaseStatus, Mode, Moment, Wanted},
+    lease::{Lease, LeaseShared, LifeSign, ReleaseError, Released, RenewerHandle},
     listeners::statistics::Unconfirmed,
-    manager::{CohortKey, InFlight, Place},
+    manager::InFlight,
     request::{AcquireError, ValidRequest},
     runtime::{
         batcher::{Number, Weight},
         responder::Responder,
         timer_queue::Timer,
     },
-    store::{self, Hold, Refusal, StoreError},
+    store::{self, Grant, Hold, Refusal, StoreError},
 };
 
-/// An acquisition: the decisions about it, and what the manager needs to carry them out.
+/// The part of an acquisition that the engine does not decide about.
 pub(crate) struct Record {
     pub(crate) hold: Hold,
-    pub(crate) decisions: Acquisition,
-    /// The cohort of this manager's waiters for the same resource, if it has joined one or keeps one waiting.
-    pub(crate) cohort: Option<CohortKey>,
-    /// The arrival number in the cohort, while it waits there.
-    pub(crate) arrival: Option<u64>,
+    /// The request, unless nobody has waited for it here.
+    pub(crate) asked: Option<Asked>,
     pub(crate) timer: Option<Timer>,
     pub(crate) role: Role,
+}
+
+/// The moment of a request, and its wait.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) at: Moment,
+    pub(crate) wait: Duration,
+    /// True if the number of its attempts is limited.
+    pub(crate) counts_attempts: bool,
 }
 
 /// The counterpart of an acquisition: who waits for it, holds it, or releases it.
@@ -46,10 +52,14 @@ pub(crate) struct WaitingRequest {
     pub(crate) reply: Responder<Result<Lease, AcquireError>>,
     /// The result of the last attempt.
     pub(crate) answer: Option<Result<Refusal, StoreError>>,
+    /// The grant that it becomes a lease of.
+    pub(crate) grant: Option<Grant>,
+    /// The error that it ends with, if it ends.
+    pub(crate) failure: Option<AcquireError>,
+    /// True if an attempt was taken back before it was sent.
+    pub(crate) unsent: bool,
     /// True if it was told that its hold is over, before it knew that it has one.
     pub(crate) taken: bool,
-    /// The turns that it waits, as soon as they are known.
-    pub(crate) place: Option<Place>,
     pub(crate) watch: Option<AbortHandle>,
     /// The last attempt that waited to be sent. It may have been sent since.
     pub(crate) attempt: Option<Number>,
@@ -82,8 +92,8 @@ pub(crate) enum Cause {
 }
 
 impl Record {
-    pub(crate) fn new(hold: Hold, decisions: Acquisition, role: Role) -> Self {
-        Self { hold, decisions, cohort: None, arrival: None, timer: None, role }
+    pub(crate) const fn new(hold: Hold, asked: Option<Asked>, role: Role) -> Self {
+        Self { hold, asked, timer: None, role }
     }
 
     pub(crate) fn waiter(&mut self) -> Option<&mut WaitingRequest> {
@@ -118,14 +128,10 @@ pub(crate) fn is_alone(acquisition: &store::Acquisition) -> bool {
     acquisition.mode == Mode::Exclusive && acquisition.hold.owner.is_none()
 }
 
-impl WaitingRequest {
-    /// Tells the caller's listener that this many waiters are ahead, and how long they are expected to take.
-    pub(crate) fn tell_queued(&self, ahead: u64, expected_wait: Option<Duration>) {
-        if let Some(listener) = self.request.terms.events.as_ref().filter(|_| !self.reply.is_closed()) {
-            let change = LeaseChange::Queued { ahead, expected_wait };
-            listener.do_send(LeaseEvent::of(&self.request.terms.acquisition.hold, None, change));
-        }
-    }
+/// Returns what the engine has to know of this.
+pub(crate) fn wanted(acquisition: &store::Acquisition, give_up_early: bool) -> Wanted {
+    let Hold { resource, token, .. } = &acquisition.hold;
+    Wanted { resource: resource.clone(), token: token.prefix(), mode: acquisition.mode, give_up_early }
 }
 
 impl Drop for WaitingRequest {

@@ -1,4 +1,4 @@
-//! The records of a manager, in one table with one queue of timers.
+//! The records of a manager's acquisitions, in one table with one queue of timers.
 
 use std::{
     cell::RefCell,
@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use slotmap::SlotMap;
+use slotmap::SecondaryMap;
 
 use crate::{
-    core::Token,
-    lease::{LeaseShared, RecordKey},
+    core::{RecordKey, Token},
+    lease::LeaseShared,
     manager::{Record, Role},
     runtime::timer_queue::TimerQueue,
 };
@@ -25,18 +25,16 @@ pub(crate) struct Records(Rc<RefCell<Table>>);
 
 #[derive(Default)]
 struct Table {
-    records: SlotMap<RecordKey, Record>,
+    records: SecondaryMap<RecordKey, Record>,
     /// The records of this manager's own acquisitions, for messages that know nothing but a token.
     by_token: HashMap<Token, RecordKey, BuildHasherDefault<TokenHasher>>,
     timers: TimerQueue<RecordKey>,
-    /// The number of times that a record was looked at.
-    #[cfg(test)]
-    looks: u64,
 }
 
 impl Records {
-    pub(crate) fn insert(&self, record: Record) -> RecordKey {
-        self.0.borrow_mut().records.insert(record)
+    /// Adds the record of an acquisition of the engine.
+    pub(crate) fn insert(&self, key: RecordKey, record: Record) {
+        self.0.borrow_mut().records.insert(key, record);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -68,17 +66,7 @@ impl Records {
 
     /// Does something with a record, if it is there.
     pub(crate) fn with<T>(&self, key: RecordKey, act: impl FnOnce(&mut Record) -> T) -> Option<T> {
-        let mut table = self.0.borrow_mut();
-        #[cfg(test)]
-        {
-            table.looks += 1;
-        }
-        table.records.get_mut(key).map(act)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn looks(&self) -> u64 {
-        self.0.borrow().looks
+        self.0.borrow_mut().records.get_mut(key).map(act)
     }
 
     /// Returns the lease of a record, while it is held.

@@ -1,12 +1,12 @@
 //! Releases: with a hand-off to the next waiter of the process if there is one, repeated if the outcome is unknown.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
-    core::{self, Acquisition, Event, LeaseStatus, LossReason, Moment, one_line},
-    lease::{LeaseShared, RecordKey, Release, ReleaseError, Released},
+    core::{Event, LeaseStatus, LossReason, Mode, Moment, RecordKey, Wanted, one_line},
+    lease::{LeaseShared, Release, ReleaseError, Released},
     listeners::statistics::CountedEvent,
-    manager::{Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Role, is_alone},
+    manager::{Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Role, is_alone, wanted},
     runtime::{
         batcher::Weight,
         responder::{DeferredReply, Responder},
@@ -39,7 +39,7 @@ impl LockManager {
             None => {
                 let (hold, opening) = (Hold { resource, token, owner: None }, self.clock.now());
                 let end = opening + self.settings.limits.max_ttl;
-                self.release_unheld(hold, Acquisition::held(None), Cause::Token { reply }, (opening, end));
+                self.release_unheld(hold, None, Cause::Token { reply }, (opening, end));
             }
         }
     }
@@ -50,60 +50,54 @@ impl LockManager {
         // Not earlier: a lease that is lost meanwhile keeps its lock delay.
         let (cooldown, end) = (lease.cooldown(now), lease.end_in_store());
         // Only after everything that may panic: until here the lease is still in the table.
-        let held = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
-        let hand_off = held && cooldown.is_zero() && is_alone(&lease.terms.acquisition);
-        let (hold, is_ours) = (lease.hold().clone(), self.records.lease(lease.record).is_some());
-        let mut record = lease.record;
-        if held && is_ours {
-            // A lease that was lost tells nothing of how long holds take: it may have ended because the machine was suspended.
-            self.note_over(&lease, now);
-        }
+        let in_time = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
+        let is_ours = self.records.lease(lease.record).is_some();
+        let (mut record, asked) = (lease.record, Arc::clone(&lease.terms.acquisition));
         let role = self.releasing(Cause::Lease { lease, before, unconfirmed, reply });
         if is_ours {
             self.end_lease(record, role, now);
         } else {
-            record = self.records.insert(Record::new(hold, Acquisition::held(None), role));
+            record = self.engine.adopt(wanted(&asked, false), is_alone(&asked), None, now);
+            self.records.insert(record, Record::new(asked.hold.clone(), None, role));
         }
-        let cohort = self.find_cohort(record);
-        self.on_at(record, Event::Release { opening: now + cooldown, end, hand_off }, now);
-        if let Some(cohort) = cohort {
-            self.mend_cohort(cohort, now);
-        }
+        // A lease that was lost tells nothing of how long holds take: it may have ended because the machine was suspended.
+        let in_time = in_time && is_ours;
+        self.on_at(record, Event::Release { opening: now + cooldown, end, in_time }, now);
     }
 
     /// Releases a token that nobody wants, until that is certain or until `end`. An attempt with it may still be executed if its
     /// outcome is `unknown`.
     pub(crate) fn reclaim(&mut self, hold: Hold, unknown: bool, end: Moment) {
-        let decisions = Acquisition::held(unknown.then_some(end));
-        self.release_unheld(hold, decisions, Cause::Reclaim(None), (self.clock.now(), end));
+        let unknown_until = unknown.then_some(end);
+        self.release_unheld(hold, unknown_until, Cause::Reclaim(None), (self.clock.now(), end));
     }
 
     /// Releases what is no lease of this manager.
     fn release_unheld(
         &mut self,
         hold: Hold,
-        decisions: Acquisition,
+        unknown_until: Option<Moment>,
         cause: Cause,
         (opening, end): (Moment, Moment),
     ) {
         let role = self.releasing(cause);
-        let record = self.records.insert(Record::new(hold, decisions, role));
-        self.on_at(record, Event::Release { opening, end, hand_off: false }, opening);
+        let (resource, token) = (hold.resource.clone(), hold.token.prefix());
+        let wanted = Wanted { resource, token, mode: Mode::Exclusive, give_up_early: false };
+        let record = self.engine.adopt(wanted, false, unknown_until, opening);
+        self.records.insert(record, Record::new(hold, None, role));
+        self.on_at(record, Event::Release { opening, end, in_time: false }, opening);
     }
 
     pub(crate) fn releasing(&self, cause: Cause) -> Role {
         Role::Releasing { cause, _in_flight: self.shutdown.in_flight() }
     }
 
-    /// Gives the record of a lease another role. The cohort that waits for the lease is not served yet.
+    /// Gives the record of a lease another role.
     fn end_lease(&mut self, record: RecordKey, role: Role, now: Moment) {
         self.trace.lease(&self.records, record, now, true);
         self.records.with(record, |it| it.role = role);
         self.held -= 1;
         self.shutdown.held(self.held);
-        if let Some(cohort) = self.find_cohort(record) {
-            self.cohorts.with(cohort, |it| it.released(record));
-        }
     }
 
     /// Handles the loss of a lease. What the store may still grant to its token is reclaimed, which does not open the
@@ -116,33 +110,36 @@ impl LockManager {
         let opening = if early { now } else { opening };
         let role = self.releasing(Cause::Reclaim(None));
         self.end_lease(record, role, now);
-        let cohort = self.find_cohort(record);
         self.on_at(record, Event::Lost { opening }, now);
-        if let Some(cohort) = cohort {
-            self.mend_cohort(cohort, now);
+    }
+
+    /// Sends a release. The resource opens at `opening`.
+    pub(super) fn send_release(&self, record: RecordKey, opening: Moment, now: Moment) {
+        if let Some((from, weight)) = self.release_call(record, opening.remaining(now)) {
+            self.sources.send(|dispatch| dispatch.releases.push(from, weight));
         }
     }
 
-    /// Sends a release, or hands the resource off to the next of its cohort.
-    pub(crate) fn send_release(&mut self, record: RecordKey, release: core::ReleaseStep, now: Moment) {
+    /// Sends a release that hands the resource off to a waiter.
+    pub(super) fn send_hand_off(&self, record: RecordKey, to: RecordKey, overtake: bool, now: Moment) {
+        if let Some((from, _)) = self.release_call(record, Duration::ZERO)
+            && let Some(attempt) = self.new_attempt(to, now)
+        {
+            let call = HandOffCall { from, attempt, overtake };
+            self.sources.send(|dispatch| dispatch.hand_offs.push(call, Weight::LIGHT));
+        }
+    }
+
+    fn release_call(&self, record: RecordKey, cooldown: Duration) -> Option<(ReleaseCall, Weight)> {
         self.records.set_timer(record, None);
-        let found = self.records.with(record, |it| {
+        let (hold, weight) = self.records.with(record, |it| {
             let weight = it.weight_of_release();
             if it.waiter().is_some() {
                 it.role = self.releasing(Cause::Reclaim(None));
             }
             (it.hold.clone(), weight)
-        });
-        let Some((hold, weight)) = found else { return };
-        let cohort = if release.hand_off { self.find_cohort(record) } else { None };
-        let next = cohort.and_then(|cohort| self.start_hand_off(cohort, now));
-        let from = ReleaseCall { record, hold, cooldown: release.opening.remaining(now) };
-        self.sources.send(|dispatch| match next {
-            Some((attempt, overtake)) => {
-                dispatch.hand_offs.push(HandOffCall { from, attempt, overtake }, Weight::LIGHT)
-            }
-            None => dispatch.releases.push(from, weight),
-        });
+        })?;
+        Some((ReleaseCall { record, hold, cooldown }, weight))
     }
 
     /// Handles the answer to a release: the first one is told, and it is repeated until it is certain.

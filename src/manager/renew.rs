@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use actix::Handler;
 
 use crate::{
-    lease::{LeaseShared, RecordKey, Renew, RenewError},
+    core::RecordKey,
+    lease::{LeaseShared, Renew, RenewError},
     manager::{Happening, Holding, LockManager, RenewalCall, weight},
     runtime::responder::{DeferredReply, Responder},
 };

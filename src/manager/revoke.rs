@@ -9,8 +9,8 @@ use tokio::{
 };
 
 use crate::{
-    core::{Doubling, LossReason, Token, one_line},
-    lease::{RecordKey, Release},
+    core::{Doubling, LossReason, RecordKey, Token, one_line},
+    lease::Release,
     manager::{Calls, Happening, Happenings, InFlight, LockManager, Seats, dispatch::ask::ask_each},
     request::{Revoke, RevokeError, Revoked, ValidRevoke},
     store::{Hold, HolderNotice, HoldersNotified, Notification, Released, StoreError, ToHolders},

@@ -33,7 +33,10 @@ impl LockManager {
         };
         let revoked = drained.into_actor(self).then(|(), this, _| {
             let left = this.records.leases();
-            left.iter().for_each(|lease| drop(this.records.remove(lease.record)));
+            for lease in &left {
+                this.engine.forget(lease.record);
+                this.records.remove(lease.record);
+            }
             this.held = 0;
             this.shutdown.held(0);
             let revoking = this.shutdown.in_flight();

@@ -8,13 +8,10 @@ use std::{
 use actix::Addr;
 
 use crate::{
-    core::Pauses,
+    core::{Engine, Pauses},
     lease::Renewers,
     listeners::statistics::Recorder,
-    manager::{
-        AllSeats, Cohorts, Demands, Draining, Happening, Happenings, Outage, Readiness, Records, Sets,
-        Sources, Trace,
-    },
+    manager::{AllSeats, Draining, Happening, Happenings, Outage, Readiness, Records, Sets, Sources, Trace},
     request::Settings,
     runtime::{
         env::{Clock, Random},
@@ -29,8 +26,6 @@ pub struct LockManager {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) settings: Arc<Settings>,
-    /// The maximum number of waiters of this manager for one resource that they want exclusively.
-    pub(crate) max_waiters_here: u32,
     pub(crate) default_waits: DefaultWaits,
     /// The tuner that may change the settings, while it lives.
     pub(crate) tuned_by: Weak<()>,
@@ -39,9 +34,10 @@ pub struct LockManager {
     pub(crate) stats: Arc<Recorder>,
     /// The metadata that every holder of this manager reports about itself.
     pub(crate) about: Arc<Metadata>,
+    /// All acquisitions, and the decisions about them.
+    pub(crate) engine: Engine,
+    /// What else belongs to each of them.
     pub(crate) records: Records,
-    pub(crate) cohorts: Cohorts,
-    pub(crate) demands: Demands,
     pub(crate) trace: Trace,
     pub(crate) sets: Sets,
     pub(crate) seats: AllSeats,
@@ -52,8 +48,6 @@ pub struct LockManager {
     pub(crate) inbox: Inbox,
     /// True if the inbox is to be subscribed.
     pub(crate) listens: bool,
-    /// True while the inbox is subscribed, so that notifications arrive.
-    pub(crate) subscribed: bool,
     pub(crate) outage: Rc<Outage>,
     pub(crate) readiness: Readiness,
     pub(crate) happenings: Happenings,

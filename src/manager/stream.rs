@@ -16,7 +16,7 @@ use futures_util::{
 use tokio::time::{Sleep, sleep};
 
 use crate::{
-    lease::RecordKey,
+    core::RecordKey,
     manager::{Dispatch, Happening, Happenings},
     runtime::batcher::Number,
     store::Notifications,

@@ -12,10 +12,9 @@ use std::{
 use actix::Message;
 
 use crate::{
-    core::{Mode, Moment, ResourceName},
-    lease::RecordKey,
+    core::{Mode, Moment, RecordKey, ResourceName},
     listeners::statistics::{Recorder, RequestEnd},
-    manager::{Record, Records, Role},
+    manager::{Asked, Record, Records, Role},
     request::Settings,
 };
 
@@ -83,8 +82,14 @@ impl Trace {
         self.recording = Some(Recording { sink, begun, stats });
     }
 
-    /// Ends the recording of this sink, and traces what is not over yet.
-    pub(crate) fn end(&mut self, sink: &TraceSink, records: &Records, now: Moment) {
+    /// Ends the recording of this sink, and traces what is not over yet: leases, and the requests that are `waiting`.
+    pub(crate) fn end(
+        &mut self,
+        sink: &TraceSink,
+        records: &Records,
+        waiting: impl Iterator<Item = RecordKey>,
+        now: Moment,
+    ) {
         let is_current = |it: &Recording| Arc::ptr_eq(&it.sink.dropped, &sink.dropped);
         if !self.recording.as_ref().is_some_and(is_current) {
             return;
@@ -92,27 +97,27 @@ impl Trace {
         for lease in records.leases() {
             self.lease(records, lease.record, now, false);
         }
-        for record in records.waiting() {
-            self.add(records, record, |it| it.decisions.has_caller().then_some((None, None)));
+        for record in waiting {
+            self.add(records, record, |_| Some((None, None)));
         }
         self.recording = None;
     }
 
     /// Traces a request that ended without a lease.
-    pub(crate) fn ended(&self, records: &Records, record: RecordKey, end: RequestEnd, now: Moment) {
+    pub(crate) fn ended(&self, records: &Records, record: RecordKey, end: RequestEnd, waited: Duration) {
         let outcome = match end {
             RequestEnd::Refused | RequestEnd::TimedOut => "held",
             RequestEnd::Cancelled => "gone",
             RequestEnd::Granted { .. } | RequestEnd::Failed(_) => end.as_str(),
         };
-        self.add(records, record, |it| Some((Some((it.decisions.waited(now), outcome)), None)));
+        self.add(records, record, |_| Some((Some((waited, outcome)), None)));
     }
 
     /// Traces a request whose lease is over, or not yet.
     pub(crate) fn lease(&self, records: &Records, record: RecordKey, now: Moment, over: bool) {
         self.add(records, record, |it| {
             let held = it.lease()?.held_for_at(now);
-            let waited = it.decisions.waited(now).saturating_sub(held);
+            let waited = it.asked?.at.elapsed(now).saturating_sub(held);
             Some((Some((waited, "granted")), over.then_some(held)))
         });
     }
@@ -132,11 +137,11 @@ impl Trace {
                 Role::Releasing { .. } => return None,
             };
             let (answer, hold) = outcome(it)?;
-            let (asked, wait) = it.decisions.asked().filter(|(asked, _)| asked >= begun)?;
+            let Asked { at, wait, counts_attempts } = it.asked.filter(|asked| asked.at >= *begun)?;
             // Attempts that are limited end the wait by themselves, in a replay with the same pauses too.
-            let by_attempts = it.decisions.counts_attempts() && wait == self.max_wait;
+            let by_attempts = counts_attempts && wait == self.max_wait;
             Some(Traced {
-                at: begun.elapsed(asked),
+                at: begun.elapsed(at),
                 resource: it.hold.resource.clone(),
                 mode,
                 class: class.and_then(|class| stats.class_name(class)),

@@ -6,9 +6,9 @@ use actix::{MessageResult, ResponseFuture};
 use tokio::time::Instant;
 
 use crate::{
-    core::{InvalidValue, ensure},
+    core::{InvalidValue, LongQueue, ensure},
     manager::{LockManager, dispatch::ask::ask},
-    request::{AskLoad, Load, Sample, Sampled, SetTuning, Settings, Tuning},
+    request::{AskLoad, Load, Queue, Sample, Sampled, SetTuning, Settings, Tuning},
 };
 
 impl LockManager {
@@ -25,7 +25,8 @@ impl LockManager {
         if backoff.is_some() {
             self.own_pauses = None;
         }
-        (self.settings, self.max_waiters_here) = (Arc::new(settings), bound);
+        self.settings = Arc::new(settings);
+        self.engine.rules().max_waiters_here = bound;
         let now = self.tuning();
         if now != before {
             tracing::info!(from = ?before, to = ?now, "other settings");
@@ -41,8 +42,8 @@ impl LockManager {
             self.tuned_by = Arc::downgrade(&tuner);
         }
         MessageResult(Some(Sampled {
-            queues: self.cohorts.longest_queues(),
-            polls: !self.subscribed,
+            queues: self.engine.longest_queues().into_iter().map(queue).collect(),
+            polls: !self.engine.is_subscribed(),
             own_pauses: self.own_pauses.is_some(),
             granted: self.default_waits.granted,
             timed_out: self.default_waits.timed_out,
@@ -59,9 +60,13 @@ impl LockManager {
         })
     }
 
-    fn tuning(&self) -> Tuning {
-        Tuning { max_waiters: self.max_waiters_here, ..Tuning::from(&*self.settings) }
+    fn tuning(&mut self) -> Tuning {
+        Tuning { max_waiters: self.engine.rules().max_waiters_here, ..Tuning::from(&*self.settings) }
     }
+}
+
+fn queue(LongQueue { cohort, waiting, granted }: LongQueue) -> Queue {
+    Queue { key: cohort, waiting: u32::try_from(waiting).unwrap_or(u32::MAX), granted }
 }
 
 #[cfg(test)]

@@ -34,9 +34,9 @@ impl Weight {
 /// single operation does not wait for others.
 pub(crate) struct Batcher<Verb> {
     /// The operations that are to be sent, in their order.
-    gathered: VecDeque<Gathered<Verb>>,
-    /// The number of those that were withdrawn.
-    withdrawn: usize,
+    gathered: Gathering<Verb>,
+    /// Those that are sent before all others.
+    urgent: Gathering<Verb>,
     pushed: u64,
     /// The batches in flight, in the order in which they were sent.
     in_flight: Vec<Sent>,
@@ -48,6 +48,13 @@ pub(crate) struct Number(u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight(u64);
+
+/// Operations that are to be sent, in their order.
+struct Gathering<Verb> {
+    operations: VecDeque<Gathered<Verb>>,
+    /// The number of those that were withdrawn.
+    withdrawn: usize,
+}
 
 /// An operation that is to be sent. One that was withdrawn has no verb.
 struct Gathered<Verb> {
@@ -62,44 +69,90 @@ struct Sent {
     operations: usize,
 }
 
-/// The beginning of what was gathered, as far as it fits into a batch.
-#[derive(Default)]
-struct Fitting {
-    /// The number of operations, with those that were withdrawn.
-    length: usize,
-    /// The number of those that were not.
+/// The room in a batch that is being filled.
+struct Room {
+    weight: usize,
     operations: usize,
+}
+
+impl<Verb> Gathering<Verb> {
+    /// Takes an operation out, if it is here. Returns it with its weight.
+    fn withdraw(&mut self, number: Number) -> Option<(Verb, Weight)> {
+        let at = self.operations.binary_search_by_key(&number, |gathered| gathered.number).ok()?;
+        let weight = Weight(self.operations[at].weight);
+        let verb = self.operations[at].verb.take()?;
+        self.withdrawn += 1;
+        // Half of them at most are none, so that each costs the same whatever is gathered.
+        if 2 * self.withdrawn > self.operations.len() {
+            self.operations.retain(|gathered| gathered.verb.is_some());
+            self.withdrawn = 0;
+        }
+        Some((verb, weight))
+    }
+
+    /// Returns the number of operations at the beginning that fit into a batch, with those that were withdrawn, and takes the
+    /// room that they need.
+    fn fitting(&self, room: &mut Room) -> usize {
+        let fits = |gathered: &&Gathered<Verb>| {
+            if gathered.verb.is_some() {
+                if gathered.weight > room.weight || room.operations == 0 {
+                    return false;
+                }
+                room.weight -= gathered.weight;
+                room.operations -= 1;
+            }
+            true
+        };
+        self.operations.iter().take_while(fits).count()
+    }
+
+    /// Moves so many operations into a batch.
+    fn take(&mut self, length: usize, batch: &mut Vec<Verb>) {
+        let before = batch.len();
+        batch.extend(self.operations.drain(..length).filter_map(|gathered| gathered.verb));
+        self.withdrawn -= length - (batch.len() - before);
+        if self.operations.is_empty() {
+            self.operations.shrink_to(AT_ONCE);
+        }
+    }
 }
 
 impl<Verb> Batcher<Verb> {
     /// Adds an operation, and returns its number, by which it can be withdrawn.
-    pub(crate) fn push(&mut self, verb: Verb, Weight(weight): Weight) -> Number {
-        self.pushed += 1;
-        let number = Number(self.pushed);
-        self.gathered.push_back(Gathered { number, weight, verb: Some(verb) });
+    pub(crate) fn push(&mut self, verb: Verb, weight: Weight) -> Number {
+        let gathered = self.number(verb, weight);
+        let number = gathered.number;
+        self.gathered.operations.push_back(gathered);
         number
+    }
+
+    /// Adds an operation that is sent before all that are not urgent.
+    pub(crate) fn push_urgent(&mut self, verb: Verb, weight: Weight) -> Number {
+        let gathered = self.number(verb, weight);
+        let number = gathered.number;
+        self.urgent.operations.push_back(gathered);
+        number
+    }
+
+    fn number(&mut self, verb: Verb, Weight(weight): Weight) -> Gathered<Verb> {
+        self.pushed += 1;
+        Gathered { number: Number(self.pushed), weight, verb: Some(verb) }
     }
 
     /// Takes an operation out that nobody needs any more. Returns false if it has been sent.
     pub(crate) fn withdraw(&mut self, number: Number) -> bool {
-        let found = self.gathered.binary_search_by_key(&number, |gathered| gathered.number);
-        let taken = found.is_ok_and(|at| self.gathered[at].verb.take().is_some());
-        self.withdrawn += usize::from(taken);
-        // Half of them at most are none, so that each costs the same whatever is gathered.
-        if 2 * self.withdrawn > self.gathered.len() {
-            self.gathered.retain(|gathered| gathered.verb.is_some());
-            self.withdrawn = 0;
-        }
-        taken
+        self.gathered.withdraw(number).or_else(|| self.urgent.withdraw(number)).is_some()
+    }
+
+    /// Makes an operation urgent, and returns its new number. `None` if it has been sent.
+    pub(crate) fn hurry(&mut self, number: Number) -> Option<Number> {
+        let (verb, weight) = self.gathered.withdraw(number).or_else(|| self.urgent.withdraw(number))?;
+        Some(self.push_urgent(verb, weight))
     }
 
     /// Returns the next batch, if anything has been gathered and there is not too much in flight.
     pub(crate) fn next(&mut self, now: impl FnOnce() -> Instant) -> Option<(Flight, Vec<Verb>)> {
-        // Mostly there is nothing.
-        if self.gathered.is_empty() {
-            return None;
-        }
-        let Fitting { length, operations } = self.fitting();
+        let (urgent, others, operations) = self.fitting();
         if operations == 0 {
             return None;
         }
@@ -107,11 +160,9 @@ impl<Verb> Batcher<Verb> {
         if self.last_to_stall().is_some_and(|sent| at < sent.at + STALLED) {
             return None;
         }
-        let batch: Vec<_> = self.gathered.drain(..length).filter_map(|gathered| gathered.verb).collect();
-        self.withdrawn -= length - operations;
-        if self.gathered.is_empty() {
-            self.gathered.shrink_to(AT_ONCE);
-        }
+        let mut batch = Vec::with_capacity(operations);
+        self.urgent.take(urgent, &mut batch);
+        self.gathered.take(others, &mut batch);
         self.sent += 1;
         let flight = Flight(self.sent);
         self.in_flight.push(Sent { flight, at, operations });
@@ -125,7 +176,7 @@ impl<Verb> Batcher<Verb> {
     /// Returns the moment at which a batch in flight will have stalled, if one is waited for.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         let last = self.last_to_stall()?;
-        (self.fitting().operations > 0).then(|| last.at + STALLED)
+        (self.fitting().2 > 0).then(|| last.at + STALLED)
     }
 
     /// Returns the batch that has to stall or to land before another one is sent. `None` if there are fewer in flight.
@@ -133,19 +184,19 @@ impl<Verb> Batcher<Verb> {
         self.in_flight.iter().nth_back(IN_FLIGHT - 1)
     }
 
-    fn fitting(&self) -> Fitting {
-        let (mut fitting, mut weight, room) = (Fitting::default(), 0, self.room());
-        for gathered in &self.gathered {
-            if gathered.verb.is_some() {
-                weight += gathered.weight;
-                if weight > AT_ONCE || fitting.operations == room {
-                    break;
-                }
-                fitting.operations += 1;
-            }
-            fitting.length += 1;
+    /// Returns how many of the urgent operations and of the others make the next batch, with those that were withdrawn, and
+    /// how many of both were not.
+    fn fitting(&self) -> (usize, usize, usize) {
+        // Mostly there is nothing.
+        if self.urgent.operations.is_empty() && self.gathered.operations.is_empty() {
+            return (0, 0, 0);
         }
-        fitting
+        let all = self.room();
+        let mut room = Room { weight: AT_ONCE, operations: all };
+        let urgent = self.urgent.fitting(&mut room);
+        let others =
+            if urgent == self.urgent.operations.len() { self.gathered.fitting(&mut room) } else { 0 };
+        (urgent, others, all - room.operations)
     }
 
     /// Returns the number of operations that may still be sent before a batch lands.
@@ -159,7 +210,14 @@ impl<Verb> Batcher<Verb> {
 
 impl<Verb> Default for Batcher<Verb> {
     fn default() -> Self {
-        Self { gathered: VecDeque::new(), withdrawn: 0, pushed: 0, in_flight: Vec::new(), sent: 0 }
+        let (gathered, urgent) = (Gathering::default(), Gathering::default());
+        Self { gathered, urgent, pushed: 0, in_flight: Vec::new(), sent: 0 }
+    }
+}
+
+impl<Verb> Default for Gathering<Verb> {
+    fn default() -> Self {
+        Self { operations: VecDeque::new(), withdrawn: 0 }
     }
 }
 
@@ -265,9 +323,25 @@ mod tests {
         for verb in 9..10_000 {
             let number = batcher.push(verb, Weight::LIGHT);
             assert!(batcher.withdraw(number));
-            assert!(batcher.gathered.len() <= 2 * 9, "{}", batcher.gathered.len());
+            let gathered = batcher.gathered.operations.len();
+            assert!(gathered <= 2 * 9, "{gathered}");
         }
         assert!(batcher.withdraw(kept));
         assert_eq!(next(&mut batcher, now), Some((0..8).collect()));
+    }
+
+    #[test]
+    fn what_is_urgent_travels_before_what_came_earlier() {
+        let (mut batcher, now) = with(0..30, Weight::HEAVY);
+        assert_eq!(next(&mut batcher, now), Some((0..10).collect()));
+        let urgent: Vec<_> = (100..112).map(|verb| batcher.push_urgent(verb, Weight::HEAVY)).collect();
+        assert!(batcher.withdraw(urgent[0]));
+        assert_eq!(next(&mut batcher, now), Some((101..111).collect()));
+        assert_eq!(next(&mut batcher, now), Some([111].into_iter().chain(10..19).collect()));
+        assert!(!batcher.withdraw(urgent[1]), "it was sent");
+        let late = batcher.push(200, Weight::HEAVY);
+        let hurried = batcher.hurry(late).unwrap();
+        assert!(batcher.hurry(late).is_none() && batcher.hurry(urgent[1]).is_none());
+        assert!(batcher.withdraw(hurried));
     }
 }

@@ -73,7 +73,7 @@ fn the_packages_over_the_library_are_kept_as_well_as_it() {
 #[test]
 fn an_import_that_is_turned_around_is_reported() {
     for (path, import, expected) in [
-        ("src/core/cohort.rs", "use crate::store::Store;", "core/cohort: it imports store"),
+        ("src/core/engine/cohort.rs", "use crate::store::Store;", "core/engine/cohort: it imports store"),
         ("src/store/error.rs", "use crate::lease::Lease;", "store/error: it imports lease"),
         ("src/lease/handle.rs", "use crate::manager::LockManager;", "lease/handle: it imports manager"),
         (

@@ -22,7 +22,7 @@ use leasehold::{
     Settings, Stats, StoreError,
 };
 use leasehold_testing::decorated::{Decorated, Hooks, Verb};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use support::virtual_time::{World, in_virtual_time, millis, secs};
 
@@ -172,6 +172,29 @@ fn what_is_on_the_wire_is_bounded_while_the_store_stalls() {
         sleep(secs(60)).await;
         let left = locks.send(List::new("").limit(10)).await.unwrap().unwrap();
         assert_eq!(left.resources.len(), 1, "all have been released");
+    });
+}
+
+#[test]
+fn an_attempt_that_takes_up_a_hand_over_is_not_behind_all_others() {
+    in_virtual_time(|| async {
+        let (store, locks) = slow(100_000);
+        let owned = |owner| Acquire::new("wanted").owner(owner).wait(secs(60));
+        let wanted = locks.send(owned("holder")).await.unwrap().unwrap();
+        let waiter = actix::spawn(locks.send(owned("waiter")));
+        let _held = locks.send(Acquire::new("held")).await.unwrap().unwrap();
+        store.take(millis(300));
+        let crowd = actix::spawn({
+            let locks = locks.clone();
+            async move { crowd(&locks, 10_000, secs(30)).await }
+        });
+        sleep(millis(20)).await;
+        let released = Instant::now();
+        wanted.release().await.unwrap();
+        let _lease = waiter.await.unwrap().unwrap().unwrap();
+        // The release, and the attempt; all others take more than ten seconds.
+        assert!(released.elapsed() < secs(1), "{:?}", released.elapsed());
+        assert_eq!(crowd.await.unwrap().len(), 10_000);
     });
 }
 

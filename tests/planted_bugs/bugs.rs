@@ -70,7 +70,7 @@ pub(crate) const BUGS: &[Bug] = &[
         "an unknown attempt is forgotten with its lease",
         Test(
             UNIT_TESTS,
-            "core::acquisition::tests::release::a_lost_lease_is_over_unless_an_attempt_may_still_be_executed",
+            "core::engine::acquisition::tests::release::a_lost_lease_is_over_unless_an_attempt_may_still_be_executed",
         ),
     ),
     bug(
@@ -100,20 +100,24 @@ pub(crate) const BUGS: &[Bug] = &[
         "a hand-off beside an unknown attempt",
         Test(
             UNIT_TESTS,
-            "core::acquisition::tests::release::nothing_is_handed_off_while_an_earlier_attempt_may_still_be_executed",
+            "core::engine::acquisition::tests::release::nothing_is_handed_off_while_an_earlier_attempt_may_still_be_executed",
         ),
     ),
     bug(
         "news that come during an attempt are forgotten",
         Test(
             UNIT_TESTS,
-            "core::acquisition::tests::news_while_an_attempt_is_in_flight_is_followed_by_another_attempt",
+            "core::engine::acquisition::tests::news_while_an_attempt_is_in_flight_is_followed_by_another_attempt",
         ),
     ),
     // More work than the store can do.
     bug(
         "what is over is sent all the same",
         Test("manager", "overload::a_request_that_is_over_before_it_was_sent_never_reaches_the_store"),
+    ),
+    bug(
+        "a hand-over is taken up behind all other attempts",
+        Test("manager", "overload::an_attempt_that_takes_up_a_hand_over_is_not_behind_all_others"),
     ),
     bug(
         "what has stalled makes room for more",
@@ -194,7 +198,7 @@ pub(crate) const BUGS: &[Bug] = &[
         "a shared hold is handed off",
         Test(
             UNIT_TESTS,
-            "core::acquisition::tests::release::a_grant_that_nobody_receives_is_handed_off_or_released",
+            "core::engine::acquisition::tests::release::a_grant_that_nobody_receives_is_handed_off_or_released",
         ),
     ),
     // The tuner.

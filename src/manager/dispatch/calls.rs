@@ -6,8 +6,8 @@ use futures_util::{FutureExt, future::join_all};
 use tokio::time::timeout;
 
 use crate::{
-    core::{LossReason, Moment},
-    lease::{LeaseShared, RecordKey, RenewError},
+    core::{LossReason, Moment, RecordKey},
+    lease::{LeaseShared, RenewError},
     manager::{
         Attempt, Calls, Happening, Happenings,
         dispatch::ask::{ask, ask_each},

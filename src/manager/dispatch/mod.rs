@@ -49,9 +49,15 @@ impl Dispatch {
         }
     }
 
-    pub(crate) fn attempt(&mut self, attempt: Attempt) -> Number {
+    /// Adds an attempt. One that takes up a hand-over is urgent: behind all others it would come too late under load, and so
+    /// would that of whoever is handed the resource after it.
+    pub(crate) fn attempt(&mut self, attempt: Attempt, is_urgent: bool) -> Number {
         let weight = weight(&attempt.acquisition);
-        self.attempts.push(attempt, weight)
+        if is_urgent && !planted!("a hand-over is taken up behind all other attempts") {
+            self.attempts.push_urgent(attempt, weight)
+        } else {
+            self.attempts.push(attempt, weight)
+        }
     }
 
     /// Sends what has been gathered, and adds the answers that have come to the happenings.

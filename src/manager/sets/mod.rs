@@ -13,12 +13,15 @@ use self::one_by_one::{names, one_by_one};
 pub(crate) use self::set::{Set, Sets, TriedAll};
 
 use crate::{
-    core::{Acquisition, Moment, ResourceName, Validity},
+    core::{Moment, ResourceName, Validity},
     lease::{Lease, LeaseSet, LeaseShared},
     listeners::statistics::{Class, CountedEvent, RequestEnd},
     manager::{
-        Cause, Happening, LockManager, Record, Role, dispatch::ask::ask_for_all, is_alone,
-        waiting::attempts::NEVER_SENT,
+        Asked, Cause, Happening, LockManager, Record, Role,
+        dispatch::ask::ask_for_all,
+        is_alone,
+        waiting::attempts::{NEVER_SENT, front},
+        wanted,
     },
     request::{Acquire, AcquireAll, AcquireError, ValidRequest},
     runtime::{
@@ -136,7 +139,8 @@ impl LockManager {
                 let (by, remaining) = (Box::new(refusal.by), refusal.remaining);
                 let now = self.clock.now();
                 let waited = set.asked.elapsed(now);
-                let expected_wait = self.expect_unknown(&tried[which], &by, now);
+                let store::Acquisition { hold, mode, .. } = &*tried[which];
+                let expected_wait = self.engine.expect_unknown(&hold.resource, *mode, front(&by), now);
                 let ahead = None;
                 blame(which, AcquireError::Held { by, remaining, ahead, attempts: 1, waited, expected_wait })
             }
@@ -217,17 +221,16 @@ impl LockManager {
     ) -> Arc<LeaseShared> {
         let hold = request.terms.acquisition.hold.clone();
         let reclaiming = self.releasing(Cause::Reclaim(None));
-        let decisions = Acquisition::held(None).asked_at(asked, request.wait, request.terms.acquisition.ttl);
-        let record = self.records.insert(Record::new(hold.clone(), decisions, reclaiming));
+        let counts_attempts = request.pauses.count_attempts();
+        let asked = Asked { at: asked, wait: request.wait, counts_attempts };
+        let acquisition = &request.terms.acquisition;
+        let record = self.engine.adopt(wanted(acquisition, false), is_alone(acquisition), None, now);
+        self.records.insert(record, Record::new(hold.clone(), Some(asked), reclaiming));
         self.records.name(hold.token, record);
         let holding = self.lease(record, &mut request, sent, grant, now);
         let (lease, bound) = (Arc::clone(&holding.lease), holding.bound_to.is_some());
         self.records.with(record, |it| it.role = Role::Holding(holding));
-        if is_alone(&lease.terms.acquisition)
-            && let Some(cohort) = self.find_cohort(record)
-        {
-            self.cohorts.granted(cohort, record, false);
-        }
+        self.engine.keep_cohort_waiting(record);
         self.note_held(&lease, now, bound);
         lease
     }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::{
-    core::{Acquisition, Event, InvalidValue, Moment, Terms, Token},
-    lease::{Lease, RecordKey},
+    core::{Acquisition, Event, InvalidValue, Moment, RecordKey, Terms, Token},
+    lease::Lease,
     listeners::statistics::{Class, CountedEvent, RequestEnd},
-    manager::{LockManager, Record, Role, WaitingRequest, is_alone},
+    manager::{Asked, LockManager, Record, Role, WaitingRequest, is_alone, wanted},
     request::{AcquireError, Request, ValidRequest},
     runtime::responder::{DeferredReply, Responder},
 };
@@ -46,8 +46,7 @@ impl LockManager {
     /// Returns the number of requests that have no answer yet, or an attempt or a release without one.
     pub(crate) fn unsettled(&self) -> usize {
         if planted!("what is over and unanswered does not count") {
-            let is_pending = |it: &mut Record| it.waiter().is_some() && it.decisions.has_caller();
-            let pending = |record: &RecordKey| self.records.with(*record, is_pending) == Some(true);
+            let pending = |record: &RecordKey| self.engine.get(*record).is_some_and(Acquisition::has_caller);
             return self.records.waiting().into_iter().filter(pending).count() + self.sets.len();
         }
         self.records.len().saturating_sub(self.held) + self.sets.len()
@@ -65,35 +64,34 @@ impl LockManager {
     }
 
     fn begin(&mut self, request: ValidRequest, reply: Responder<Result<Lease, AcquireError>>, now: Moment) {
-        let (wait, joins_cohort) = (request.wait, self.joins_cohort(&request));
-        let (hold, ttl) = (request.terms.acquisition.hold.clone(), request.terms.acquisition.ttl);
-        let decisions = Acquisition::new(Terms {
+        let (wait, acquisition) = (request.wait, &request.terms.acquisition);
+        let hold = acquisition.hold.clone();
+        let asked = Asked { at: now, wait, counts_attempts: request.pauses.count_attempts() };
+        let terms = Terms {
             asked: now,
             wait,
             pauses: request.pauses.clone(),
-            ttl,
-            ticket_ttl: request.terms.acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
+            ttl: acquisition.ttl,
+            ticket_ttl: acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
             grant_window: self.settings.wait.grant_window,
-            alone: is_alone(&request.terms.acquisition),
-        });
-        let (resource, token) = (hold.resource.clone(), hold.token);
+            alone: is_alone(acquisition),
+        };
+        let record = self.engine.admit(terms, wanted(acquisition, request.give_up_early));
         let waiter = WaitingRequest {
             request,
             reply,
             answer: None,
+            grant: None,
+            failure: None,
+            unsent: false,
             taken: false,
-            place: None,
             watch: None,
             attempt: None,
             _in_flight: self.shutdown.in_flight(),
         };
-        let record = self.records.insert(Record::new(hold, decisions, Role::Waiting(Box::new(waiter))));
-        self.records.name(token, record);
-        if joins_cohort {
-            self.join_cohort(record, &resource, now);
-        } else {
-            self.on_at(record, Event::Lead, now);
-        }
+        self.records.name(hold.token, record);
+        self.records.insert(record, Record::new(hold, Some(asked), Role::Waiting(Box::new(waiter))));
+        self.on_at(record, Event::Requested, now);
         // The end of the wait, and the departure of the caller, count during the first attempt too.
         self.watch(record, wait);
     }

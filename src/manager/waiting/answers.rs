@@ -1,72 +1,40 @@
-//! The answers to waiters: a lease, or the reason for none.
+//! The answers to waiters: a lease, a place in the queue, or the reason for no lease.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
-    core::{Answer, End, Event, Moment, Told},
-    lease::{Lease, LeaseChange, LeaseShared, LeaseTerms, RecordKey},
+    core::{End, Ended, Moment, RecordKey, Told},
+    lease::{Lease, LeaseChange, LeaseEvent, LeaseShared, LeaseTerms},
     listeners::statistics::{CountedEvent, RequestEnd},
-    manager::{Attempt, CohortKey, Holding, LockManager, Role, WaitingRequest, is_alone, next_check},
+    manager::{Holding, LockManager, Role, WaitingRequest, next_check, waiting::attempts::NEVER_SENT},
     request::{AcquireError, ValidRequest},
-    runtime::responder::Responder,
-    store::{Durability, Grant, Refusal, StoreError},
+    store::{Grant, Holder, HolderState, Refusal, StoreError},
 };
 
-/// A caller, and the error that it is to be told.
-type Refused = (Responder<Result<Lease, AcquireError>>, AcquireError);
-
 impl LockManager {
-    /// Turns a grant into a lease and answers the caller with it. If nobody would receive the lease, or it has run out
-    /// already, the grant is handed off to the next member of the cohort, or released.
-    pub(crate) fn granted(&mut self, attempt: &Attempt, grant: Grant) {
-        let Attempt { record, ref acquisition, sent, overtook } = *attempt;
-        let (now, durability) = (self.clock.now(), self.store.durability());
-        let sent = if planted!("validity counted from the reply to an acquisition") { now } else { sent };
-        let event = Event::Answered { sent, answer: Answer::Granted };
-        let Some((steps, followed)) = self.decide(record, event, now) else { return };
-        let alone = is_alone(acquisition);
-        let cohort = if alone { self.find_cohort(record) } else { None };
-        if let Some(cohort) = cohort {
-            let unknown = self.records.with(record, |it| it.decisions.has_unknown()) == Some(true);
-            // An earlier attempt with an unknown outcome may have overtaken others.
-            self.cohorts.granted(cohort, record, overtook || unknown);
-        }
-        if steps.hold {
-            self.hold(record, grant, (sent, overtook), durability, now);
-            // The caller has its lease: from here on its record is no more in hand.
-            self.in_hand = None;
-        } else if let Some(cohort) = cohort {
-            self.cohorts.with(cohort, |it| it.released(record));
-        }
-        self.carry_out(record, steps, followed, None, now);
-        if let Some(cohort) = cohort {
-            self.place_followers(cohort, now);
-        }
-    }
-
     /// Makes the lease of a waiter, and hands it to the caller.
-    fn hold(
+    pub(super) fn hold(
         &mut self,
         record: RecordKey,
-        grant: Grant,
-        (sent, overtook): (Moment, bool),
-        durability: Durability,
+        sent: Moment,
+        (attempts, waited): (u32, Duration),
         now: Moment,
     ) {
+        let durability = self.store.durability();
         let held = self.records.with(record, |it| {
-            let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
-            let WaitingRequest { request, reply, place, .. } = it.waiter()?;
+            let WaitingRequest { request, reply, grant, .. } = it.waiter()?;
+            let grant = grant.take()?;
             request.span.granted(attempts, waited, grant.fence);
             let holding = self.lease(record, request, sent, grant, now);
-            let (lease, reply, place) = (Arc::clone(&holding.lease), reply.clone(), *place);
-            let (bound, by_default) = (holding.bound_to.is_some(), request.waits_by_default);
+            let (lease, reply, by_default) =
+                (Arc::clone(&holding.lease), reply.clone(), request.waits_by_default);
+            let bound = holding.bound_to.is_some();
             it.role = Role::Holding(holding);
-            Some((lease, reply, attempts, waited, bound, place, by_default))
+            Some((lease, reply, bound, by_default))
         });
-        let Some((lease, reply, attempts, waited, bound, place, by_default)) = held.flatten() else { return };
+        let Some((lease, reply, bound, by_default)) = held.flatten() else { return };
         self.default_waits.granted += u64::from(by_default);
         self.note_held(&lease, now, bound);
-        self.note_served(&lease, place, (overtook, now - waited), now);
         let hold = lease.hold();
         self.stats.note(lease.terms.class, CountedEvent::Ended(RequestEnd::Granted { attempts, waited }));
         tracing::debug!(
@@ -79,6 +47,8 @@ impl LockManager {
                 lease.return_unused();
             }
         });
+        // The caller has its lease: from here on its record is no more in hand.
+        self.in_hand = None;
     }
 
     /// Makes the lease that was requested at `sent` and is granted now.
@@ -105,90 +75,106 @@ impl LockManager {
         self.records.set_timer(lease.record, Some(next_check(lease, now, bound, false)));
     }
 
-    /// Counts the end of a request. Returns the caller and its error; the caller is told last of all.
-    pub(crate) fn ended(
-        &mut self,
-        record: RecordKey,
-        end: End,
-        failure: Option<AcquireError>,
-        now: Moment,
-    ) -> Option<Refused> {
-        let class = self.records.with(record, |it| it.waiter()?.request.terms.class).flatten();
-        let (counted, error) = match (end, failure) {
-            (End::Cancelled, _) => (RequestEnd::Cancelled, None),
-            (End::TooLate, _) => {
-                let ttl =
-                    self.records.with(record, |it| Some(it.waiter()?.request.terms.acquisition.ttl))??;
-                (RequestEnd::Failed("too_late"), Some(AcquireError::TooLate { ttl }))
+    /// Tells the caller's listener that this many waiters are ahead, and how long they are expected to take. A waiter that asks no
+    /// store is linked to the span of whoever is in the way.
+    pub(super) fn tell_queued(&self, record: RecordKey, ahead: u64, expected_wait: Option<Duration>) {
+        let is_unlinked = self.records.with(record, |it| {
+            let WaitingRequest { request, reply, answer, .. } = it.waiter()?;
+            if let Some(listener) = request.terms.events.as_ref().filter(|_| !reply.is_closed()) {
+                let change = LeaseChange::Queued { ahead, expected_wait };
+                listener.do_send(LeaseEvent::of(&request.terms.acquisition.hold, None, change));
             }
-            (_, Some(error)) => (RequestEnd::Failed(error.kind()), Some(error)),
-            (end, None) => self.last_answer(record, end, now).map(|(end, error)| (end, Some(error)))?,
-        };
-        self.stats.note(class, CountedEvent::Ended(counted));
-        self.end_span(record, counted, now);
-        let error = error?;
-        self.records.with(record, |it| {
-            let (resource, token) = (it.hold.resource.clone(), it.hold.token.prefix());
-            tracing::debug!(%resource, %token, attempts = it.decisions.attempts(), %error, "not granted");
-            Some((it.waiter()?.reply.clone(), error))
-        })?
+            Some(answer.is_none() && request.span.is_traced() && !request.span.is_linked())
+        });
+        if is_unlinked.flatten() == Some(true)
+            && let Some(behind) = self.engine.in_the_way(record)
+            && let Some(Ok(refusal)) = self.answer_behind(behind, self.clock.now())
+        {
+            let by = &refusal.by.metadata;
+            self.records.with(record, |it| it.waiter().map(|waiter| waiter.request.span.waits_behind(by)));
+        }
     }
 
-    /// Ends the span of a request, and traces it. Its record may stay, for others that rely on its ticket.
-    fn end_span(&mut self, record: RecordKey, end: RequestEnd, now: Moment) {
-        self.trace.ended(&self.records, record, end, now);
-        let ended = self.records.with(record, |it| {
-            let (attempts, waited) = (it.decisions.attempts(), it.decisions.waited(now));
-            let request = &mut it.waiter()?.request;
-            Some((std::mem::take(&mut request.span), attempts, waited, request.waits_by_default))
+    /// Counts the end of a request, and tells its caller. Its record may stay, for others that rely on its ticket.
+    pub(super) fn ended(&mut self, record: RecordKey, ended: &Ended, now: Moment) {
+        let found = self.records.with(record, |it| {
+            let hold = it.hold.clone();
+            let WaitingRequest { request, reply, answer, failure, unsent, .. } = it.waiter()?;
+            let ttl = request.terms.acquisition.ttl;
+            let never_sent = || AcquireError::Store(StoreError::unavailable(NEVER_SENT));
+            let never_sent = (*unsent && ended.told == Told::Nothing).then(never_sent);
+            let failure = failure.take().or(never_sent);
+            Some((hold, request.terms.class, reply.clone(), answer.clone(), failure, ttl))
         });
-        if let Some((span, attempts, waited, by_default)) = ended.flatten() {
-            self.default_waits.timed_out += u64::from(by_default && end == RequestEnd::TimedOut);
-            span.ended(end.as_str(), attempts, waited);
+        let Some((hold, class, reply, answer, failure, ttl)) = found.flatten() else { return };
+        let (counted, error) = match (ended.end, failure) {
+            (End::Cancelled, _) => (RequestEnd::Cancelled, None),
+            (End::TooLate, _) => (RequestEnd::Failed("too_late"), Some(AcquireError::TooLate { ttl })),
+            (End::QueueFull { waiters }, _) => {
+                let full = AcquireError::QueueFull { waiters };
+                (RequestEnd::Failed(full.kind()), Some(full))
+            }
+            (_, Some(error)) => (RequestEnd::Failed(error.kind()), Some(error)),
+            (_, None) => {
+                let (end, error) = self.last_answer(ended, answer, now);
+                (end, Some(error))
+            }
+        };
+        self.stats.note(class, CountedEvent::Ended(counted));
+        self.trace.ended(&self.records, record, counted, ended.waited);
+        let end_span = self.records.with(record, |it| {
+            let request = &mut it.waiter()?.request;
+            Some((std::mem::take(&mut request.span), request.waits_by_default))
+        });
+        if let Some((span, by_default)) = end_span.flatten() {
+            self.default_waits.timed_out += u64::from(by_default && counted == RequestEnd::TimedOut);
+            span.ended(counted.as_str(), ended.attempts, ended.waited);
+        }
+        if let Some(error) = error {
+            let (resource, token) = (&hold.resource, hold.token.prefix());
+            tracing::debug!(%resource, %token, attempts = ended.attempts, %error, "not granted");
+            reply.answer(Err(error));
         }
     }
 
     /// Returns the error of a waiter whose wait, or whose attempts, are used up: the last result that it got.
     fn last_answer(
-        &mut self,
-        record: RecordKey,
-        end: End,
+        &self,
+        ended: &Ended,
+        answer: Option<Result<Refusal, StoreError>>,
         now: Moment,
-    ) -> Option<(RequestEnd, AcquireError)> {
-        let (told, answer, attempts, waited, ahead, cohort) = self.records.with(record, |it| {
-            let (told, attempts, ahead) =
-                (it.decisions.told(), it.decisions.attempts(), it.decisions.ahead());
-            let (waited, cohort) = (it.decisions.waited(now), it.cohort);
-            Some((told, it.waiter()?.answer.clone(), attempts, waited, ahead, cohort))
-        })??;
+    ) -> (RequestEnd, AcquireError) {
+        let Ended { end, told, attempts, waited, ahead, expected_wait, behind } = *ended;
         let answer = match told {
-            Told::Behind(_) => cohort.and_then(|cohort| self.in_the_way(cohort, now)),
+            Told::Behind(_) => behind.and_then(|behind| self.answer_behind(behind, now)),
             Told::Nothing | Told::Refused { .. } | Told::Failed => answer,
         };
-        let expected_wait = self.still_expected(record, now);
-        Some(match answer.unwrap_or(Err(StoreError::timed_out(waited))) {
+        match answer.unwrap_or(Err(StoreError::timed_out(waited))) {
             Ok(Refusal { by, remaining }) => {
                 let end = if end == End::TimedOut { RequestEnd::TimedOut } else { RequestEnd::Refused };
                 let by = Box::new(by);
                 (end, AcquireError::Held { by, remaining, ahead, attempts, waited, expected_wait })
             }
             Err(error) => (RequestEnd::Failed(error.kind()), AcquireError::Store(error)),
-        })
-    }
-
-    /// Keeps the queue ticket of a waiter, without its caller, for its cohort.
-    pub(crate) fn abandon(&mut self, record: RecordKey) {
-        let abandoned = self.records.with(record, |it| Some((it.cohort?, it.arrival.take()?)));
-        if let Some((cohort, arrival)) = abandoned.flatten() {
-            self.cohorts.with(cohort, |it| it.abandon(arrival));
         }
     }
 
-    /// Removes a waiter from its cohort. Returns the cohort, if there is one.
-    pub(crate) fn leave_cohort(&mut self, record: RecordKey) -> Option<CohortKey> {
-        let (cohort, arrival) =
-            self.records.with(record, |it| Some((it.cohort?, it.arrival.take()))).flatten()?;
-        self.cohorts.with(cohort, |it| it.remove(record, arrival));
-        Some(cohort)
+    /// Returns what keeps those behind this acquisition of this manager from the resource: its lease, or what it was told.
+    fn answer_behind(&self, record: RecordKey, now: Moment) -> Option<Result<Refusal, StoreError>> {
+        let Some(lease) = self.records.lease(record) else {
+            return self.records.with(record, |it| it.waiter()?.answer.clone())?;
+        };
+        let remaining = lease.remaining_at(now);
+        let by = Holder {
+            token: lease.hold().token.prefix(),
+            mode: lease.terms.acquisition.mode,
+            state: HolderState::Holding,
+            owner: None,
+            fence: lease.fence,
+            remaining,
+            held_for: None,
+            metadata: (*lease.terms.acquisition.metadata).clone(),
+        };
+        Some(Ok(Refusal { by, remaining }))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::core::{Moment, Pauses};
+use crate::core::{Moment, Pauses, TokenPrefix};
 
 /// The values of a request that its waiting depends on.
 #[derive(Clone, Debug)]
@@ -18,6 +18,21 @@ pub(crate) struct Terms {
     pub(crate) grant_window: Duration,
     /// True if its release frees all of the resource, which can then be handed off.
     pub(crate) alone: bool,
+}
+
+/// The holder whose end everybody waits for, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Front {
+    /// It is a lease of this manager, of this age.
+    Own(Duration),
+    /// It was told right now, and has all of the resource.
+    Other(TokenPrefix),
+    /// A reader holds it, and perhaps others.
+    Readers,
+    /// Somebody holds it, and nothing more is known.
+    Somebody,
+    /// Somebody holds it, and nobody can tell when those behind are served: it takes much too long, or that is chance.
+    Unknown,
 }
 
 /// The answer that an acquisition was given last.
@@ -40,13 +55,21 @@ pub(crate) enum Told {
 /// The store's answer to an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    Granted,
+    Granted {
+        /// True if it was handed the resource although others waited for it.
+        overtook: bool,
+        /// True if nobody would receive the lease.
+        caller_gone: bool,
+    },
     /// Somebody is in the way: see [`Told::Refused`].
     Refused {
         remaining: Duration,
         ahead: Option<u64>,
+        by: Front,
     },
-    QueueFull,
+    QueueFull {
+        waiters: u64,
+    },
     Failed {
         /// True if it may have been executed, or may be executed later.
         unknown: bool,
@@ -64,6 +87,8 @@ pub(crate) enum End {
     Refused,
     /// The last answer said that no further attempt helps.
     Failed,
+    /// So many wait already.
+    QueueFull { waiters: u64 },
     /// The grant came when the time of the lease had run out already.
     TooLate,
     /// The caller has gone.
@@ -75,6 +100,8 @@ pub(crate) enum End {
 /// Something that happens to an acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
+    /// It is wanted from now on: it joins the cohort for its resource, or is alone.
+    Requested,
     /// It is alone, or leads its cohort from now on.
     Lead,
     /// It waits behind the leader of its cohort, and so many waiters in all.
@@ -104,6 +131,10 @@ pub(crate) enum Event {
     Hopeless,
     /// The manager ends it.
     Dismissed,
+    /// So many of this manager wait already.
+    QueueFull {
+        waiters: u64,
+    },
     /// Nobody of its cohort relies on its ticket any more.
     LeftAlone,
     Release {
@@ -111,8 +142,9 @@ pub(crate) enum Event {
         opening: Moment,
         /// The moment at which the store has ended the lease in any case.
         end: Moment,
-        /// True if the lease may be handed off instead.
-        hand_off: bool,
+        /// True if the lease was held until now. One that was lost before tells nothing of how long holds take, and is not handed
+        /// off.
+        in_time: bool,
     },
     /// The lease was lost. The resource opens at `opening` if nobody releases it.
     Lost {
@@ -132,8 +164,6 @@ pub(crate) struct Situation {
     pub(crate) subscribed: bool,
     /// True if others of its cohort rely on its ticket.
     pub(crate) relied_on: bool,
-    /// True if nobody would receive the lease.
-    pub(crate) caller_gone: bool,
 }
 
 /// A release to be sent.
@@ -152,6 +182,8 @@ pub(crate) struct Steps {
     pub(crate) wake_after: Option<Duration>,
     /// An attempt is sent.
     pub(crate) ask: bool,
+    /// True if the store waits for the attempt that is sent, or is in flight: it has handed over the resource, or may have.
+    pub(crate) is_urgent: bool,
     /// The caller gets its lease.
     pub(crate) hold: bool,
     /// The request ends for this reason.

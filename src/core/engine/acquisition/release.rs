@@ -11,23 +11,17 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 impl Acquisition {
     /// Creates an acquisition that did not wait here: the store holds something for it, or may do so until the end of an
     /// attempt with an unknown outcome.
-    pub(crate) fn held(unknown_until: Option<Moment>) -> Self {
+    pub(crate) fn held(unknown_until: Option<Moment>, alone: bool, since: Moment) -> Self {
         let terms = Terms {
-            asked: Moment::since_origin(Duration::ZERO),
+            asked: since,
             wait: Duration::ZERO,
             pauses: Pauses::BuiltIn(Backoff::DEFAULT),
             ttl: Duration::ZERO,
             ticket_ttl: Duration::ZERO,
             grant_window: Duration::ZERO,
-            alone: false,
+            alone,
         };
-        Self { stage: Stage::Held, unknown_until, ..Self::new(terms) }
-    }
-
-    /// Returns the same for a request that was made at this moment, with this wait and this TTL.
-    pub(crate) fn asked_at(mut self, asked: Moment, wait: Duration, ttl: Duration) -> Self {
-        self.terms = Terms { asked, wait, ttl, ..self.terms };
-        self
+        Self { stage: Stage::Held { since }, unknown_until, ..Self::new(terms) }
     }
 
     /// Returns the moment until which an attempt with an unknown outcome may still matter. `None` if there is none.
@@ -37,7 +31,10 @@ impl Acquisition {
 
     pub(super) fn on_lease(&mut self, event: Event, now: Moment) -> Steps {
         match event {
-            Event::Release { opening, end, hand_off } => self.release(opening, end, hand_off, now),
+            Event::Release { opening, end, in_time } => {
+                let hand_off = in_time && opening <= now && self.terms.alone;
+                self.release(opening, end, hand_off, now)
+            }
             Event::Lost { opening } => match self.perhaps_until(now) {
                 Some(until) if !planted!("an unknown attempt is forgotten with its lease") => {
                     self.release(opening, until, false, now)

@@ -4,18 +4,24 @@ use std::collections::HashMap;
 
 use slotmap::{Key, SlotMap};
 
-use crate::{
-    core::{Cohort, Lack, ResourceName},
-    lease::RecordKey,
-    request::Queue,
+use crate::core::{
+    ResourceName,
+    engine::{
+        cohort::{Cohort, Lack},
+        keys::{CohortKey, RecordKey},
+    },
 };
 
 /// The largest number of queues that are told at a time.
 const TOLD: usize = 32;
 
-slotmap::new_key_type! {
-    /// The key of a cohort. That of a cohort which was removed names none.
-    pub(crate) struct CohortKey;
+/// A cohort in which somebody waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LongQueue {
+    pub(crate) cohort: u64,
+    pub(crate) waiting: usize,
+    /// The number of grants so far.
+    pub(crate) granted: u64,
 }
 
 /// The cohorts of a manager. An empty one is removed.
@@ -114,19 +120,24 @@ impl Cohorts {
     }
 
     /// Returns the longest queues, of cohorts in which somebody waits.
-    pub(crate) fn longest_queues(&self) -> Vec<Queue> {
+    pub(crate) fn longest_queues(&self) -> Vec<LongQueue> {
         let waited_for = self.cohorts.iter().filter(|(_, known)| known.cohort.waiting() > 0);
-        let queue = |(key, KnownCohort { cohort, granted, .. }): (CohortKey, &KnownCohort)| Queue {
-            key: key.data().as_ffi(),
-            waiting: u32::try_from(cohort.waiting()).unwrap_or(u32::MAX),
+        let queue = |(key, KnownCohort { cohort, granted, .. }): (CohortKey, &KnownCohort)| LongQueue {
+            cohort: key.data().as_ffi(),
+            waiting: cohort.waiting(),
             granted: *granted,
         };
-        let mut queues: Vec<Queue> = waited_for.map(queue).collect();
+        let mut queues: Vec<_> = waited_for.map(queue).collect();
         if queues.len() > TOLD {
             queues.select_nth_unstable_by_key(TOLD, |queue| std::cmp::Reverse(queue.waiting));
             queues.truncate(TOLD);
         }
         queues
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.cohorts.is_empty() && self.by_resource.is_empty()
     }
 
     /// Removes all cohorts.

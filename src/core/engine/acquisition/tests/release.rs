@@ -72,7 +72,7 @@ fn a_ticket_that_others_rely_on_stays_without_its_caller() {
     events.push((WAIT + 1, Event::Due));
     expect(terms(), &events, LEADER, Steps { wake_after: Some(ms(TICKET_TTL)), ..asks() });
     // An end of its own has nobody to be told.
-    events.push((WAIT + 9, answered(WAIT + 1, Answer::QueueFull)));
+    events.push((WAIT + 9, answered(WAIT + 1, QUEUE_FULL)));
     expect(terms(), &events, LEADER, releases(None, WAIT + 9));
     // It is released once nobody relies on it any more.
     let (mut acquisition, _) = after(terms(), &events[..3], LEADER);
@@ -91,7 +91,7 @@ fn what_an_attempt_in_flight_leaves_behind_is_released_after_its_answer() {
     let removed = Steps { leave: true, remove: true, ..Steps::default() };
     let answers = [
         (refused(500, None), removed),
-        (Answer::QueueFull, removed),
+        (QUEUE_FULL, removed),
         (failed(false, true), removed),
         (failed(false, false), removed),
         (refused(500, Some(1)), releases(None, 20)),
@@ -111,7 +111,7 @@ fn what_an_attempt_in_flight_leaves_behind_is_released_after_its_answer() {
 #[test]
 fn a_grant_becomes_a_lease() {
     let holds = Steps { hold: true, leave: true, ..Steps::default() };
-    let mut acquisition = expect(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE, holds);
+    let mut acquisition = expect(terms(), &[LEAD, (10, answered(0, GRANTED))], ALONE, holds);
     for nothing in [Event::Due, Event::HandedOver, Event::CallerGone, Event::Dismissed, Event::Disconnected] {
         assert_eq!(on(&mut acquisition, 15, nothing), Steps::default(), "{nothing:?}");
     }
@@ -121,12 +121,12 @@ fn a_grant_becomes_a_lease() {
 #[test]
 fn a_grant_that_nobody_receives_is_handed_off_or_released() {
     let passes_on = |end, now| Steps { end, leave: true, ..release(now, true) };
-    let granted = |at| (at, answered(0, Answer::Granted));
-    let gone = Situation { caller_gone: true, ..ALONE };
-    expect(terms(), &[LEAD, granted(10)], gone, passes_on(Some(End::Cancelled), 10));
+    let granted = |at| (at, answered(0, GRANTED));
+    let gone = (10, answered(0, Answer::Granted { overtook: false, caller_gone: true }));
+    expect(terms(), &[LEAD, gone], ALONE, passes_on(Some(End::Cancelled), 10));
     // What was shared is not handed off.
     let shared = Terms { alone: false, ..terms() };
-    expect(shared, &[LEAD, granted(10)], gone, releases(Some(End::Cancelled), 10));
+    expect(shared, &[LEAD, gone], ALONE, releases(Some(End::Cancelled), 10));
     expect(terms(), &[LEAD, granted(TTL)], ALONE, passes_on(Some(End::TooLate), TTL));
     let mut acquisition =
         expect(terms(), &[LEAD, (5, Event::CallerGone), granted(10)], ALONE, passes_on(None, 10));
@@ -135,14 +135,14 @@ fn a_grant_that_nobody_receives_is_handed_off_or_released() {
 
 #[test]
 fn a_lease_is_released_once_that_is_certain() {
-    let (mut acquisition, _) = after(terms(), &[LEAD, (10, answered(0, Answer::Granted))], ALONE);
-    let ends = Event::Release { opening: at(700), end: at(TTL), hand_off: true };
-    assert_eq!(on(&mut acquisition, 500, ends), release(700, true));
+    let (mut acquisition, _) = after(terms(), &[LEAD, (10, answered(0, GRANTED))], ALONE);
+    let ends = Event::Release { opening: at(500), end: at(TTL), in_time: true };
+    assert_eq!(on(&mut acquisition, 500, ends), release(500, true));
     assert_eq!(on(&mut acquisition, 505, ends), Steps::default(), "it is on its way");
     assert_eq!(on(&mut acquisition, 510, Event::Released { certain: false }), wake_after(20));
     assert_eq!(on(&mut acquisition, 515, ends), Steps::default(), "it is repeated");
     // It is not handed off any more: whoever was to get it has had an answer.
-    assert_eq!(on(&mut acquisition, 530, Event::Due), release(700, false));
+    assert_eq!(on(&mut acquisition, 530, Event::Due), release(500, false));
     let over = Steps { remove: true, ..Steps::default() };
     assert_eq!(on(&mut acquisition, 540, Event::Released { certain: true }), over);
 }
@@ -150,10 +150,10 @@ fn a_lease_is_released_once_that_is_certain() {
 #[test]
 fn nothing_is_handed_off_while_an_earlier_attempt_may_still_be_executed() {
     let unknown = (10, answered(0, failed(true, true)));
-    let events = [LEAD, unknown, (85, Event::Due), (90, answered(85, Answer::Granted))];
+    let events = [LEAD, unknown, (85, Event::Due), (90, answered(85, GRANTED))];
     let (mut acquisition, _) = after(terms(), &events, ALONE);
     let mut later = acquisition.clone();
-    let ends = |end| Event::Release { opening: at(0), end: at(end), hand_off: true };
+    let ends = |end| Event::Release { opening: at(0), end: at(end), in_time: true };
     assert_eq!(on(&mut acquisition, 500, ends(400)), release(0, false));
     assert_eq!(released(&mut acquisition, 500, true).last(), Some(&20_960));
     assert_eq!(on(&mut later, TTL, ends(TTL + 10)), release(0, true), "its time is over");
@@ -162,9 +162,9 @@ fn nothing_is_handed_off_while_an_earlier_attempt_may_still_be_executed() {
 #[test]
 fn a_lost_lease_is_over_unless_an_attempt_may_still_be_executed() {
     let lost = Event::Lost { opening: at(900) };
-    assert!(on(&mut Acquisition::held(None), 500, lost).remove);
-    assert!(on(&mut Acquisition::held(Some(at(400))), 500, lost).remove);
-    let mut acquisition = Acquisition::held(Some(at(1_000)));
+    assert!(on(&mut Acquisition::held(None, true, at(0)), 500, lost).remove);
+    assert!(on(&mut Acquisition::held(Some(at(400)), true, at(0)), 500, lost).remove);
+    let mut acquisition = Acquisition::held(Some(at(1_000)), true, at(0));
     assert_eq!(on(&mut acquisition, 500, lost), release(900, false));
     assert_eq!(released(&mut acquisition, 500, true), [500, 520, 560, 640, 800]);
 }

@@ -22,7 +22,7 @@ mod waiting;
 
 use std::time::Duration;
 
-pub(crate) use self::events::{Answer, End, Event, ReleaseStep, Situation, Steps, Terms, Told};
+pub(crate) use self::events::{Answer, End, Event, Front, ReleaseStep, Situation, Steps, Terms, Told};
 use crate::core::{Doubling, Moment};
 
 #[derive(Clone, Debug)]
@@ -48,8 +48,8 @@ enum Stage {
     Asking { again: bool },
     /// A timer runs until the next attempt.
     Pausing,
-    /// Its caller has the lease.
-    Held,
+    /// Its caller has the lease, since then.
+    Held { since: Moment },
     /// A release is in flight.
     Releasing(Repeats),
     /// A timer runs until the next release.
@@ -95,16 +95,6 @@ impl Acquisition {
         }
     }
 
-    /// Returns the moment of the request, and its wait. `None` if it did not wait here.
-    pub(crate) fn asked(&self) -> Option<(Moment, Duration)> {
-        (!self.terms.ttl.is_zero()).then_some((self.terms.asked, self.terms.wait))
-    }
-
-    /// Returns true if the number of its attempts is limited.
-    pub(crate) const fn counts_attempts(&self) -> bool {
-        self.terms.pauses.count_attempts()
-    }
-
     pub(crate) const fn attempts(&self) -> u32 {
         self.attempts
     }
@@ -130,6 +120,27 @@ impl Acquisition {
     /// Returns true while an attempt is in flight, or waits to be sent.
     pub(crate) const fn is_asking(&self) -> bool {
         matches!(self.stage, Stage::Asking { .. })
+    }
+
+    /// Returns the age of its lease, while it is held.
+    pub(crate) fn held_for(&self, now: Moment) -> Option<Duration> {
+        if let Stage::Held { since } = self.stage { Some(since.elapsed(now)) } else { None }
+    }
+
+    /// Returns true while its caller has the lease.
+    pub(crate) const fn is_held(&self) -> bool {
+        matches!(self.stage, Stage::Held { .. })
+    }
+
+    /// Returns true if it may wait in a cohort. A limited number of attempts ends the wait by itself, and another waiter
+    /// cannot use them up for it.
+    pub(crate) const fn joins_cohort(&self) -> bool {
+        self.terms.alone && !self.is_try() && !self.terms.pauses.count_attempts()
+    }
+
+    /// Returns true if its release frees all of the resource, which can then be handed off.
+    pub(crate) const fn is_alone(&self) -> bool {
+        self.terms.alone
     }
 
     /// Returns true if it waits, and the store may keep a queue ticket for it.
@@ -176,7 +187,7 @@ impl Acquisition {
             Stage::Following | Stage::Asking { .. } | Stage::Pausing => {
                 self.on_wait(event, now, draw, situation)
             }
-            Stage::Held => self.on_lease(event, now),
+            Stage::Held { .. } => self.on_lease(event, now),
             Stage::Releasing(repeats) | Stage::Repeating(repeats) => self.on_release(repeats, event, now),
         }
     }

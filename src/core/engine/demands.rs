@@ -26,6 +26,11 @@ impl Demands {
     }
 
     /// Returns the demand for a resource that somebody has waited for.
+    pub(crate) fn get(&self, resource: &ResourceName) -> Option<&Demand> {
+        self.0.get(resource).map(|(demand, _)| demand)
+    }
+
+    /// Returns the same, to be changed.
     pub(crate) fn known(&mut self, resource: &ResourceName) -> Option<&mut Demand> {
         self.0.get_mut(resource).map(|(demand, _)| demand)
     }

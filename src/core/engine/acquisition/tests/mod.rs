@@ -1,20 +1,21 @@
 //! The transitions of an acquisition that waits.
 
-mod histories;
 mod release;
 
 use super::*;
 use crate::core::{Backoff, jitter, made_up::at_millis as at};
 
-const ALONE: Situation = Situation { subscribed: true, relied_on: false, caller_gone: false };
-const LEADER: Situation = Situation { subscribed: true, relied_on: true, caller_gone: false };
-const DISCONNECTED: Situation = Situation { subscribed: false, relied_on: false, caller_gone: false };
+const ALONE: Situation = Situation { subscribed: true, relied_on: false };
+const LEADER: Situation = Situation { subscribed: true, relied_on: true };
+const DISCONNECTED: Situation = Situation { subscribed: false, relied_on: false };
 const WAIT: u64 = 10_000;
 const TTL: u64 = 30_000;
 const TICKET_TTL: u64 = 3_000;
 const GRANT_WINDOW: u64 = 1_000;
 
 const LEAD: (u64, Event) = (0, Event::Lead);
+const GRANTED: Answer = Answer::Granted { overtook: false, caller_gone: false };
+const QUEUE_FULL: Answer = Answer::QueueFull { waiters: 7 };
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -33,7 +34,7 @@ fn terms() -> Terms {
 }
 
 fn refused(remaining: u64, ahead: Option<u64>) -> Answer {
-    Answer::Refused { remaining: ms(remaining), ahead }
+    Answer::Refused { remaining: ms(remaining), ahead, by: Front::Somebody }
 }
 
 fn failed(unknown: bool, transient: bool) -> Answer {
@@ -180,14 +181,15 @@ fn news_while_an_attempt_is_in_flight_is_followed_by_another_attempt() {
         let (waiting, _) = after(terms(), &[LEAD, (5, news)], ALONE);
         assert_eq!(waiting.attempts(), 1, "{news:?}");
         let answer = answered(0, refused(500, Some(1)));
-        expect(terms(), &[LEAD, (5, news), (10, answer)], ALONE, asks());
+        let asks = Steps { is_urgent: true, ..asks() };
+        expect(terms(), &[LEAD, (5, news), (10, answer)], ALONE, asks);
     }
 }
 
 #[test]
 fn news_during_a_pause_is_acted_on_at_once() {
     for news in [Event::HandedOver, Event::GoOn] {
-        let asks = Steps { wake_after: Some(ms(WAIT - 20)), ..asks() };
+        let asks = Steps { wake_after: Some(ms(WAIT - 20)), is_urgent: true, ..asks() };
         expect(terms(), &queued(&[(20, news)]), ALONE, asks);
     }
     expect(terms(), &queued(&[(20, Event::Next)]), ALONE, wake_after(GRANT_WINDOW));
@@ -210,8 +212,8 @@ fn a_pause_that_counted_on_notifications_is_counted_anew_when_there_are_none() {
 
 #[test]
 fn a_full_queue_and_errors_that_time_does_not_cure_end_the_request() {
-    for answer in [Answer::QueueFull, failed(false, false)] {
-        expect(terms(), &[LEAD, (10, answered(0, answer))], ALONE, ends(End::Failed));
+    for (answer, end) in [(QUEUE_FULL, End::QueueFull { waiters: 7 }), (failed(false, false), End::Failed)] {
+        expect(terms(), &[LEAD, (10, answered(0, answer))], ALONE, ends(end));
     }
 }
 

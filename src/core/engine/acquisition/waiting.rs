@@ -54,6 +54,7 @@ impl Acquisition {
                 self.end(End::Cancelled, now, situation)
             }
             (Event::Hopeless, _) if self.caller == Caller::Present => self.end(End::Refused, now, situation),
+            (Event::QueueFull { waiters }, _) => self.end(End::QueueFull { waiters }, now, situation),
             (Event::Dismissed, _) => self.end(End::Dismissed, now, situation),
             (Event::LeftAlone, _) => self.leave(None, now),
             _ => Steps::default(),
@@ -87,7 +88,8 @@ impl Acquisition {
         if self.is_asking() {
             self.ask_again();
         }
-        self.due(now, situation)
+        let steps = self.due(now, situation);
+        Steps { is_urgent: self.is_asking(), ..steps }
     }
 
     fn answered(
@@ -100,12 +102,12 @@ impl Acquisition {
         situation: Situation,
     ) -> Steps {
         match answer {
-            Answer::Granted => return self.granted(sent, now, situation),
-            Answer::Refused { remaining, ahead } => {
+            Answer::Granted { caller_gone, .. } => return self.granted(sent, now, caller_gone),
+            Answer::Refused { remaining, ahead, .. } => {
                 self.ticket |= ahead.is_some();
                 self.told = Told::Refused { remaining, ahead };
             }
-            Answer::QueueFull => return self.end(End::Failed, now, situation),
+            Answer::QueueFull { waiters } => return self.end(End::QueueFull { waiters }, now, situation),
             Answer::Failed { unknown, transient } => {
                 if unknown {
                     // A ticket may outlive the lease that it is for.
@@ -119,21 +121,21 @@ impl Acquisition {
         }
         match (self.caller, again) {
             (Caller::Gone, _) => self.leave(None, now),
-            (_, true) => self.ask(),
+            (_, true) => Steps { is_urgent: true, ..self.ask() },
             (_, false) => self.pause(now, draw, situation),
         }
     }
 
     /// Makes a lease of a grant. If nobody receives it, or its time has run out already, it is handed off or released.
-    fn granted(&mut self, sent: Moment, now: Moment, situation: Situation) -> Steps {
+    fn granted(&mut self, sent: Moment, now: Moment, caller_gone: bool) -> Steps {
         self.ticket = false;
         let in_time = Validity::granted(sent, self.terms.ttl).is_valid(now)
             || planted!("a grant that comes too late is handed out");
         let end = match self.caller {
-            Caller::Present if situation.caller_gone => Some(End::Cancelled),
+            Caller::Present if caller_gone => Some(End::Cancelled),
             Caller::Present if !in_time => Some(End::TooLate),
             Caller::Present => {
-                self.stage = Stage::Held;
+                self.stage = Stage::Held { since: now };
                 return Steps { hold: true, leave: true, ..Steps::default() };
             }
             Caller::Abandoned | Caller::Gone => None,
