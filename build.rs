@@ -1,4 +1,4 @@
-//! Makes the Lua scripts that are sent out of their sources: with the shared parts, without comments, and with short names.
+//! Makes the Lua scripts, as they are sent, from their sources: with the shared parts, without comments, and with short names.
 //!
 //! A server reads no more than 16 KiB from a client that has not said its password, and the text of each script has to fit.
 

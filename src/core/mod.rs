@@ -1,8 +1,8 @@
 //! The decisions of the library: names, modes, acquisitions, the validity of a lease, pauses between attempts, votes.
 //!
-//! **Invariant:** nothing in this folder imports anything but `std` and itself (`engine` has a table of `slotmap`). It reads no clock and draws no random
-//! numbers: the caller passes the [`Moment`] and the random draw. Every decision of the library can therefore be
-//! understood and tested without its environment.
+//! **Invariant:** nothing in this folder imports anything but `std` and itself (`engine` has a table of `slotmap`). It reads
+//! no clock and draws no random numbers: the caller passes the [`Moment`] and the random draw. Every decision of the library
+//! can therefore be understood and tested without its environment.
 
 mod backoff;
 mod demand;

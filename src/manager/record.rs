@@ -15,7 +15,7 @@ use crate::{
         responder::Responder,
         timer_queue::Timer,
     },
-    store::{self, Grant, Hold, Refusal, StoreError},
+    store::{self, Durability, Grant, Hold, Refusal, StoreError},
 };
 
 /// The part of an acquisition that the engine does not decide about.
@@ -52,8 +52,8 @@ pub(crate) struct WaitingRequest {
     pub(crate) reply: Responder<Result<Lease, AcquireError>>,
     /// The result of the last attempt.
     pub(crate) answer: Option<Result<Refusal, StoreError>>,
-    /// The grant that it becomes a lease of.
-    pub(crate) grant: Option<Grant>,
+    /// The grant that it becomes a lease of, and how durable it is.
+    pub(crate) grant: Option<(Grant, Durability)>,
     /// The error that it ends with, if it ends.
     pub(crate) failure: Option<AcquireError>,
     /// True if an attempt was taken back before it was sent.

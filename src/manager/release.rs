@@ -50,7 +50,7 @@ impl LockManager {
         // Not earlier: a lease that is lost meanwhile keeps its lock delay.
         let (cooldown, end) = (lease.cooldown(now), lease.end_in_store());
         // Only after everything that may panic: until here the lease is still in the table.
-        let in_time = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
+        let was_held = matches!(before, LeaseStatus::Held | LeaseStatus::AtRisk);
         let is_ours = self.records.lease(lease.record).is_some();
         let (mut record, asked) = (lease.record, Arc::clone(&lease.terms.acquisition));
         let role = self.releasing(Cause::Lease { lease, before, unconfirmed, reply });
@@ -60,8 +60,9 @@ impl LockManager {
             record = self.engine.adopt(wanted(&asked, false), is_alone(&asked), None, now);
             self.records.insert(record, Record::new(asked.hold.clone(), None, role));
         }
-        // A lease that was lost tells nothing of how long holds take: it may have ended because the machine was suspended.
-        let in_time = in_time && is_ours;
+        // A lease that was lost, or is in the table no more, tells nothing of how long holds take: it may have ended because the
+        // machine was suspended.
+        let in_time = was_held && is_ours;
         self.on_at(record, Event::Release { opening: now + cooldown, end, in_time }, now);
     }
 
@@ -122,12 +123,12 @@ impl LockManager {
 
     /// Sends a release that hands the resource off to a waiter.
     pub(super) fn send_hand_off(&self, record: RecordKey, to: RecordKey, overtake: bool, now: Moment) {
-        if let Some((from, _)) = self.release_call(record, Duration::ZERO)
-            && let Some(attempt) = self.new_attempt(to, now)
-        {
-            let call = HandOffCall { from, attempt, overtake };
-            self.sources.send(|dispatch| dispatch.hand_offs.push(call, Weight::LIGHT));
-        }
+        let Some((from, weight)) = self.release_call(record, Duration::ZERO) else { return };
+        let attempt = self.new_attempt(to, now);
+        self.sources.send(|dispatch| match attempt {
+            Some(attempt) => dispatch.hand_offs.push(HandOffCall { from, attempt, overtake }, Weight::LIGHT),
+            None => dispatch.releases.push(from, weight),
+        });
     }
 
     fn release_call(&self, record: RecordKey, cooldown: Duration) -> Option<(ReleaseCall, Weight)> {

@@ -1,8 +1,11 @@
 //! The batcher of operations for the store: operations of one turn travel together, several batches at a time.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
+
+use super::gathering::{Gathering, Room};
+pub(crate) use super::gathering::{Number, Weight};
 
 /// The maximum weight of a batch. A larger one would hold up the batches behind it for longer than it gains.
 const AT_ONCE: usize = 256;
@@ -18,18 +21,6 @@ const MOST_IN_FLIGHT: usize = IN_FLIGHT * AT_ONCE;
 /// The time after which a batch does not hold up those behind it any more, as long as there is room in flight.
 const STALLED: Duration = Duration::from_millis(50);
 
-/// The time that the store needs for an operation, from 1 to [`AT_ONCE`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Weight(usize);
-
-impl Weight {
-    /// The weight of an operation that the store does together with others.
-    pub(crate) const LIGHT: Self = Self(1);
-    /// The weight of an operation that the store does by itself. A batch has ten of them, which is what a script of the Redis
-    /// store does in one call: see `batch.lua`.
-    pub(crate) const HEAVY: Self = Self(25);
-}
-
 /// A batcher for operations of one kind. An operation travels with all that are pushed until the next batch is taken. A
 /// single operation does not wait for others.
 pub(crate) struct Batcher<Verb> {
@@ -43,25 +34,8 @@ pub(crate) struct Batcher<Verb> {
     sent: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Number(u64);
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight(u64);
-
-/// Operations that are to be sent, in their order.
-struct Gathering<Verb> {
-    operations: VecDeque<Gathered<Verb>>,
-    /// The number of those that were withdrawn.
-    withdrawn: usize,
-}
-
-/// An operation that is to be sent. One that was withdrawn has no verb.
-struct Gathered<Verb> {
-    number: Number,
-    weight: usize,
-    verb: Option<Verb>,
-}
 
 struct Sent {
     flight: Flight,
@@ -69,74 +43,35 @@ struct Sent {
     operations: usize,
 }
 
-/// The room in a batch that is being filled.
-struct Room {
-    weight: usize,
+/// A batch that fits.
+#[derive(Default)]
+struct Fitting {
+    /// The number of urgent operations at the beginning, with those that were withdrawn.
+    urgent: usize,
+    /// The number of the others, with those that were withdrawn.
+    others: usize,
+    /// The number of all that were not withdrawn.
     operations: usize,
-}
-
-impl<Verb> Gathering<Verb> {
-    /// Takes an operation out, if it is here. Returns it with its weight.
-    fn withdraw(&mut self, number: Number) -> Option<(Verb, Weight)> {
-        let at = self.operations.binary_search_by_key(&number, |gathered| gathered.number).ok()?;
-        let weight = Weight(self.operations[at].weight);
-        let verb = self.operations[at].verb.take()?;
-        self.withdrawn += 1;
-        // Half of them at most are none, so that each costs the same whatever is gathered.
-        if 2 * self.withdrawn > self.operations.len() {
-            self.operations.retain(|gathered| gathered.verb.is_some());
-            self.withdrawn = 0;
-        }
-        Some((verb, weight))
-    }
-
-    /// Returns the number of operations at the beginning that fit into a batch, with those that were withdrawn, and takes the
-    /// room that they need.
-    fn fitting(&self, room: &mut Room) -> usize {
-        let fits = |gathered: &&Gathered<Verb>| {
-            if gathered.verb.is_some() {
-                if gathered.weight > room.weight || room.operations == 0 {
-                    return false;
-                }
-                room.weight -= gathered.weight;
-                room.operations -= 1;
-            }
-            true
-        };
-        self.operations.iter().take_while(fits).count()
-    }
-
-    /// Moves so many operations into a batch.
-    fn take(&mut self, length: usize, batch: &mut Vec<Verb>) {
-        let before = batch.len();
-        batch.extend(self.operations.drain(..length).filter_map(|gathered| gathered.verb));
-        self.withdrawn -= length - (batch.len() - before);
-        if self.operations.is_empty() {
-            self.operations.shrink_to(AT_ONCE);
-        }
-    }
 }
 
 impl<Verb> Batcher<Verb> {
     /// Adds an operation, and returns its number, by which it can be withdrawn.
     pub(crate) fn push(&mut self, verb: Verb, weight: Weight) -> Number {
-        let gathered = self.number(verb, weight);
-        let number = gathered.number;
-        self.gathered.operations.push_back(gathered);
+        let number = self.next_number();
+        self.gathered.push(number, verb, weight);
         number
     }
 
     /// Adds an operation that is sent before all that are not urgent.
     pub(crate) fn push_urgent(&mut self, verb: Verb, weight: Weight) -> Number {
-        let gathered = self.number(verb, weight);
-        let number = gathered.number;
-        self.urgent.operations.push_back(gathered);
+        let number = self.next_number();
+        self.urgent.push(number, verb, weight);
         number
     }
 
-    fn number(&mut self, verb: Verb, Weight(weight): Weight) -> Gathered<Verb> {
+    const fn next_number(&mut self) -> Number {
         self.pushed += 1;
-        Gathered { number: Number(self.pushed), weight, verb: Some(verb) }
+        Number(self.pushed)
     }
 
     /// Takes an operation out that nobody needs any more. Returns false if it has been sent.
@@ -144,15 +79,15 @@ impl<Verb> Batcher<Verb> {
         self.gathered.withdraw(number).or_else(|| self.urgent.withdraw(number)).is_some()
     }
 
-    /// Makes an operation urgent, and returns its new number. `None` if it has been sent.
+    /// Makes an operation urgent, and returns its number from then on. `None` if it has been sent, or is urgent already.
     pub(crate) fn hurry(&mut self, number: Number) -> Option<Number> {
-        let (verb, weight) = self.gathered.withdraw(number).or_else(|| self.urgent.withdraw(number))?;
+        let (verb, weight) = self.gathered.withdraw(number)?;
         Some(self.push_urgent(verb, weight))
     }
 
     /// Returns the next batch, if anything has been gathered and there is not too much in flight.
     pub(crate) fn next(&mut self, now: impl FnOnce() -> Instant) -> Option<(Flight, Vec<Verb>)> {
-        let (urgent, others, operations) = self.fitting();
+        let Fitting { urgent, others, operations } = self.fitting();
         if operations == 0 {
             return None;
         }
@@ -176,7 +111,7 @@ impl<Verb> Batcher<Verb> {
     /// Returns the moment at which a batch in flight will have stalled, if one is waited for.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         let last = self.last_to_stall()?;
-        (self.fitting().2 > 0).then(|| last.at + STALLED)
+        (self.fitting().operations > 0).then(|| last.at + STALLED)
     }
 
     /// Returns the batch that has to stall or to land before another one is sent. `None` if there are fewer in flight.
@@ -184,19 +119,17 @@ impl<Verb> Batcher<Verb> {
         self.in_flight.iter().nth_back(IN_FLIGHT - 1)
     }
 
-    /// Returns how many of the urgent operations and of the others make the next batch, with those that were withdrawn, and
-    /// how many of both were not.
-    fn fitting(&self) -> (usize, usize, usize) {
+    /// Returns the next batch that would fit.
+    fn fitting(&self) -> Fitting {
         // Mostly there is nothing.
-        if self.urgent.operations.is_empty() && self.gathered.operations.is_empty() {
-            return (0, 0, 0);
+        if self.urgent.is_empty() && self.gathered.is_empty() {
+            return Fitting::default();
         }
         let all = self.room();
         let mut room = Room { weight: AT_ONCE, operations: all };
         let urgent = self.urgent.fitting(&mut room);
-        let others =
-            if urgent == self.urgent.operations.len() { self.gathered.fitting(&mut room) } else { 0 };
-        (urgent, others, all - room.operations)
+        let others = if urgent == self.urgent.len() { self.gathered.fitting(&mut room) } else { 0 };
+        Fitting { urgent, others, operations: all - room.operations }
     }
 
     /// Returns the number of operations that may still be sent before a batch lands.
@@ -212,12 +145,6 @@ impl<Verb> Default for Batcher<Verb> {
     fn default() -> Self {
         let (gathered, urgent) = (Gathering::default(), Gathering::default());
         Self { gathered, urgent, pushed: 0, in_flight: Vec::new(), sent: 0 }
-    }
-}
-
-impl<Verb> Default for Gathering<Verb> {
-    fn default() -> Self {
-        Self { operations: VecDeque::new(), withdrawn: 0 }
     }
 }
 
@@ -323,7 +250,7 @@ mod tests {
         for verb in 9..10_000 {
             let number = batcher.push(verb, Weight::LIGHT);
             assert!(batcher.withdraw(number));
-            let gathered = batcher.gathered.operations.len();
+            let gathered = batcher.gathered.len();
             assert!(gathered <= 2 * 9, "{gathered}");
         }
         assert!(batcher.withdraw(kept));
@@ -341,7 +268,8 @@ mod tests {
         assert!(!batcher.withdraw(urgent[1]), "it was sent");
         let late = batcher.push(200, Weight::HEAVY);
         let hurried = batcher.hurry(late).unwrap();
-        assert!(batcher.hurry(late).is_none() && batcher.hurry(urgent[1]).is_none());
-        assert!(batcher.withdraw(hurried));
+        batcher.push_urgent(201, Weight::HEAVY);
+        assert!(batcher.hurry(late).is_none() && batcher.hurry(hurried).is_none(), "it keeps its place");
+        assert_eq!(next(&mut batcher, now).map(|batch| batch[..2].to_vec()), Some(vec![200, 201]));
     }
 }

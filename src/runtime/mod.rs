@@ -2,6 +2,7 @@
 
 pub(crate) mod batcher;
 pub mod env;
+mod gathering;
 pub(crate) mod reactor;
 pub(crate) mod responder;
 pub(crate) mod supervisor;

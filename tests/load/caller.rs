@@ -13,7 +13,9 @@ use rand::{RngExt, rngs::StdRng};
 use tokio::time::{sleep, timeout};
 
 use super::{
-    PERMITS, name,
+    PERMITS,
+    marks::Marks,
+    name,
     plan::{Kind, Plan},
     report::Report,
 };
@@ -30,6 +32,7 @@ pub(super) struct Caller {
     pub(super) report: Rc<RefCell<Report>>,
     pub(super) history: Rc<History>,
     pub(super) stop: Rc<Cell<bool>>,
+    pub(super) marks: Rc<Marks>,
 }
 
 impl Caller {
@@ -138,6 +141,7 @@ impl Caller {
             }
         };
         assert!(lease.fence().is_some(), "{lease:?} has no fence");
+        self.marks.set(resource);
         let re_entrant = self.plan.kind(resource) == Kind::ReEntrant;
         let owner = re_entrant.then(|| Owner::new(&self.owner).unwrap());
         let held = Held { owner, ..self.history.granted(&lease, asked_at, ttl) };

@@ -2,14 +2,15 @@
 
 use std::{
     env,
+    ops::Range,
     path::Path,
     process::{ChildStdin, Command, Stdio},
 };
 
-use leasehold_testing::process::Process;
+use leasehold_testing::{process::Process, waiting::until};
 use tempfile::TempDir;
 
-use super::{plan::Plan, report::Report, worker};
+use super::{marks::Marks, plan::Plan, report::Report, worker};
 
 /// The first argument of a process of callers.
 const ROLE: &str = "worker";
@@ -52,6 +53,25 @@ impl Crew {
             let ended = worker.ended();
             assert!(ended.is_none(), "a worker failed: {ended:?}");
         }
+    }
+
+    /// Waits until each of these resources was granted to one of them.
+    pub(crate) fn wait_for_grants(&mut self, resources: Range<usize>) {
+        for resource in resources {
+            until("every resource is granted", || {
+                self.is_well();
+                self.marks().any(|marks| marks.has(resource))
+            });
+        }
+    }
+
+    /// Forgets what was granted so far.
+    pub(crate) fn forget_grants(&self, resources: Range<usize>) {
+        resources.for_each(|resource| self.marks().for_each(|marks| marks.clear(resource)));
+    }
+
+    fn marks(&self) -> impl Iterator<Item = Marks> {
+        (0..self.workers.len()).map(|seed| Marks::beside(&self.directory.path().join(seed.to_string())))
     }
 
     /// Tells them to end, and waits for what they report.

@@ -6,6 +6,7 @@
 
 mod caller;
 mod crew;
+mod marks;
 mod plan;
 mod report;
 mod worker;

@@ -19,7 +19,7 @@ use leasehold_testing::history::History;
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
-use super::{caller::Caller, micros, plan::Plan, report::Report};
+use super::{caller::Caller, marks::Marks, micros, plan::Plan, report::Report};
 
 /// How often the thread of the callers is looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -33,7 +33,7 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
         let config = Config::from_toml(&plan.config).unwrap();
         let managers: Vec<_> = (0..plan.managers).map(|_| config.start().unwrap()).collect();
         let (report, history) = (Rc::new(RefCell::new(Report::default())), Rc::new(History::new()));
-        let stop = Rc::new(Cell::new(false));
+        let (stop, marks) = (Rc::new(Cell::new(false)), Rc::new(Marks::beside(file)));
         let callers = (0..plan.callers).map(|caller| {
             let caller = Caller {
                 plan: Rc::clone(&plan),
@@ -44,6 +44,7 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
                 report: Rc::clone(&report),
                 history: Rc::clone(&history),
                 stop: Rc::clone(&stop),
+                marks: Rc::clone(&marks),
             };
             actix_rt::spawn(caller.run())
         });

@@ -86,12 +86,13 @@ impl Scenario {
         let (start, start_micros) = (Instant::now(), micros());
         let mut crew = Crew::start(PROCESSES, &plan);
         thread::sleep(before);
-        crew.is_well();
+        crew.wait_for_grants(0..1);
         let began = micros();
         let keys = (rig.outage)();
+        crew.forget_grants(0..FIRST_KEPT);
         let outage = (began, micros());
         thread::sleep(whole.saturating_sub(start.elapsed()).max(AFTER));
-        crew.is_well();
+        crew.wait_for_grants(0..FIRST_KEPT);
         let load = (start_micros, micros());
         let reports = crew.end();
         Seen { reports, outage, load, left: left_over(&keys) }

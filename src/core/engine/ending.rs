@@ -7,7 +7,7 @@ use crate::core::{
 
 impl Engine {
     /// Describes the end of a request, before it leaves its cohort.
-    pub(super) fn ended(&mut self, record: RecordKey, end: End, now: Moment) -> Option<Ended> {
+    pub(super) fn ended(&self, record: RecordKey, end: End, now: Moment) -> Option<Ended> {
         let expected_wait = self.still_expected(record, now);
         let acquisition = self.get(record)?;
         let told = acquisition.told();

@@ -82,7 +82,8 @@ impl Engine {
             };
             if expected.is_some() {
                 let ahead = ahead + ahead_of_all;
-                self.push(member, Step::Queued { ahead, expected });
+                let behind = self.in_the_way(member);
+                self.push(member, Step::Queued { ahead, expected, behind });
                 self.decide(member, Event::Follow(ahead), turn);
             }
             if !self.give_up_if_hopeless(member, expected, turn) {
@@ -141,7 +142,7 @@ impl Engine {
 
     /// Returns the time that a request which ends now would have had to wait: what it had to wait at its last place, less the
     /// time since then. A burst may end in one moment, so nobody is counted for that.
-    pub(super) fn still_expected(&mut self, record: RecordKey, now: Moment) -> Option<Duration> {
+    pub(super) fn still_expected(&self, record: RecordKey, now: Moment) -> Option<Duration> {
         let Entry { acquisition, wanted, cohort, place, .. } = self.entries.get(record)?;
         let (place, mode) = ((*place)?, wanted.mode);
         if matches!(acquisition.told(), Told::Nothing | Told::Failed) {

@@ -10,7 +10,7 @@
 //!
 //! An event happens to one acquisition. What it decides may be followed by decisions of others: the next member of its cohort
 //! leads, or is handed the resource. The manager carries out all steps that follow, before it feeds the next event. They stay in
-//! the engine until they are taken, so that none is lost in a panic.
+//! the engine until they are taken, so that a panic loses the one at most that was being carried out.
 
 mod acquisition;
 mod cohort;

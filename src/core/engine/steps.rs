@@ -15,14 +15,15 @@ use crate::core::{
 pub(crate) enum Step {
     /// The timer is set to fire after this, instead of whenever it was to fire before.
     WakeAfter(Duration),
-    /// An attempt is sent. It is urgent if the store waits for it, which has handed over the resource, or may have.
+    /// An attempt is sent. It is urgent if the store has handed over the resource, and waits for it.
     Ask { is_urgent: bool },
     /// The attempt becomes urgent, unless it has been sent.
     Hurry,
     /// The attempt is taken back, unless it has been sent. If it is, [`Event::Unsent`](super::Event::Unsent) follows.
     Withdraw,
-    /// The caller is told that so many waiters are ahead, and how long they are expected to take.
-    Queued { ahead: u64, expected: Option<Duration> },
+    /// The caller is told that so many waiters are ahead, and how long they are expected to take. If it asks no store, it is
+    /// `behind` this acquisition of the same manager.
+    Queued { ahead: u64, expected: Option<Duration>, behind: Option<RecordKey> },
     /// The caller gets its lease, which was requested at `sent`.
     Hold { sent: Moment, attempts: u32, waited: Duration },
     /// The caller is told that its request has ended without a lease.

@@ -22,7 +22,8 @@ impl Engine {
         if self.get(record).is_some_and(Acquisition::is_following) {
             let ahead = waiters + self.ahead_of_leader(cohort);
             let expected = self.expect_behind(record, cohort, waiters, turn.now);
-            self.push(record, Step::Queued { ahead, expected });
+            let behind = self.in_the_way(record);
+            self.push(record, Step::Queued { ahead, expected, behind });
             self.decide(record, Event::Follow(ahead), turn);
             self.give_up_if_hopeless(record, expected, turn);
         }
@@ -35,7 +36,7 @@ impl Engine {
             expected = self.expect(record, ahead, by, turn.now);
             let has_news = |it: &Acquisition| it.has_caller() && it.ahead() != ahead;
             if let Some(ahead) = ahead.filter(|_| self.get(record).is_some_and(has_news)) {
-                self.push(record, Step::Queued { ahead, expected });
+                self.push(record, Step::Queued { ahead, expected, behind: None });
             }
         }
         let cohort = self.entries.get(record).and_then(|entry| entry.cohort);
@@ -111,7 +112,7 @@ impl Engine {
     }
 
     /// Returns the acquisition that the waiters of a cohort are behind: the holder, or whoever asks for them.
-    pub(crate) fn in_the_way(&self, record: RecordKey) -> Option<RecordKey> {
+    pub(super) fn in_the_way(&self, record: RecordKey) -> Option<RecordKey> {
         let cohort = self.cohorts.get(self.entries.get(record)?.cohort?)?;
         let holds = |holder: &RecordKey| self.get(*holder).is_some_and(Acquisition::is_held);
         cohort.holder().filter(holds).or_else(|| cohort.leader())

@@ -20,19 +20,18 @@ impl LockManager {
         (attempts, waited): (u32, Duration),
         now: Moment,
     ) {
-        let durability = self.store.durability();
         let held = self.records.with(record, |it| {
             let WaitingRequest { request, reply, grant, .. } = it.waiter()?;
-            let grant = grant.take()?;
+            let (grant, durability) = grant.take()?;
             request.span.granted(attempts, waited, grant.fence);
             let holding = self.lease(record, request, sent, grant, now);
             let (lease, reply, by_default) =
                 (Arc::clone(&holding.lease), reply.clone(), request.waits_by_default);
             let bound = holding.bound_to.is_some();
             it.role = Role::Holding(holding);
-            Some((lease, reply, bound, by_default))
+            Some((lease, durability, reply, bound, by_default))
         });
-        let Some((lease, reply, bound, by_default)) = held.flatten() else { return };
+        let Some((lease, durability, reply, bound, by_default)) = held.flatten() else { return };
         self.default_waits.granted += u64::from(by_default);
         self.note_held(&lease, now, bound);
         let hold = lease.hold();
@@ -75,20 +74,25 @@ impl LockManager {
         self.records.set_timer(lease.record, Some(next_check(lease, now, bound, false)));
     }
 
-    /// Tells the caller's listener that this many waiters are ahead, and how long they are expected to take. A waiter that asks no
-    /// store is linked to the span of whoever is in the way.
-    pub(super) fn tell_queued(&self, record: RecordKey, ahead: u64, expected_wait: Option<Duration>) {
+    /// Tells the caller's listener that this many waiters are ahead, and how long they are expected to take. A waiter `behind`
+    /// another one of this manager is linked to the span of whoever is in the way.
+    pub(super) fn tell_queued(
+        &self,
+        record: RecordKey,
+        (ahead, expected_wait): (u64, Option<Duration>),
+        behind: Option<RecordKey>,
+        now: Moment,
+    ) {
         let is_unlinked = self.records.with(record, |it| {
-            let WaitingRequest { request, reply, answer, .. } = it.waiter()?;
+            let WaitingRequest { request, reply, .. } = it.waiter()?;
             if let Some(listener) = request.terms.events.as_ref().filter(|_| !reply.is_closed()) {
                 let change = LeaseChange::Queued { ahead, expected_wait };
                 listener.do_send(LeaseEvent::of(&request.terms.acquisition.hold, None, change));
             }
-            Some(answer.is_none() && request.span.is_traced() && !request.span.is_linked())
+            Some(request.span.is_traced() && !request.span.is_linked())
         });
         if is_unlinked.flatten() == Some(true)
-            && let Some(behind) = self.engine.in_the_way(record)
-            && let Some(Ok(refusal)) = self.answer_behind(behind, self.clock.now())
+            && let Some(Ok(refusal)) = behind.and_then(|behind| self.answer_behind(behind, now))
         {
             let by = &refusal.by.metadata;
             self.records.with(record, |it| it.waiter().map(|waiter| waiter.request.span.waits_behind(by)));

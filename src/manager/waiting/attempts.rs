@@ -34,9 +34,11 @@ impl LockManager {
     /// Sends the attempt of a waiter before others, if it has not been sent.
     pub(super) fn hurry(&self, record: RecordKey) {
         self.records.with(record, |it| {
-            if let Some(waiter) = it.waiter() {
-                let hurried = |number| self.sources.send(|dispatch| dispatch.attempts.hurry(number));
-                waiter.attempt = waiter.attempt.and_then(hurried);
+            if let Some(waiter) = it.waiter()
+                && let Some(number) = waiter.attempt
+            {
+                let hurried = self.sources.send(|dispatch| dispatch.attempts.hurry(number));
+                waiter.attempt = hurried.or(waiter.attempt);
             }
         });
     }
@@ -67,9 +69,10 @@ impl LockManager {
                 if planted!("validity counted from the reply to an acquisition") {
                     sent = now;
                 }
+                let durability = self.store.durability();
                 let receives = |it: &mut Record| {
                     let waiter = it.waiter()?;
-                    waiter.grant = Some(grant);
+                    waiter.grant = Some((grant, durability));
                     Some(!waiter.reply.is_closed())
                 };
                 let caller_gone = self.records.with(record, receives).flatten() != Some(true);

@@ -26,7 +26,8 @@ impl LockManager {
         engine.on(record, event, now, &mut || random.draw(Draw::Attempt));
     }
 
-    /// Carries out all steps that have been decided. Nothing in here may panic that the application hands in.
+    /// Carries out all steps that have been decided. Nothing in here may panic that the application hands in: the step would be
+    /// lost.
     pub(crate) fn carry_out(&mut self, now: Moment) {
         while let Some((record, step)) = self.engine.next_step() {
             match step {
@@ -34,7 +35,9 @@ impl LockManager {
                 Step::Ask { is_urgent } => self.attempt(record, is_urgent, now),
                 Step::Hurry => self.hurry(record),
                 Step::Withdraw => self.withdraw(record, now),
-                Step::Queued { ahead, expected } => self.tell_queued(record, ahead, expected),
+                Step::Queued { ahead, expected, behind } => {
+                    self.tell_queued(record, (ahead, expected), behind, now);
+                }
                 Step::Hold { sent, attempts, waited } => self.hold(record, sent, (attempts, waited), now),
                 Step::End(ended) => self.ended(record, &ended, now),
                 Step::Release { opening } => self.send_release(record, opening, now),

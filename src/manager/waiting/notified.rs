@@ -22,7 +22,7 @@ impl LockManager {
                 self.engine.set_subscribed(true);
                 self.outage.subscribed();
                 // Notifications from before are lost.
-                return self.tell_queued_waiters(Event::HandedOver);
+                return self.tell_queued_waiters(Event::Subscribed);
             }
             Notification::Disconnected(error) => return self.disconnected(&error),
         };

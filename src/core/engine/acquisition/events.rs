@@ -118,8 +118,10 @@ pub(crate) enum Event {
     Unsent,
     /// Its timer fired.
     Due,
-    /// It was handed the resource, or may have missed that notification: the store has to be asked.
+    /// It was handed the resource.
     HandedOver,
+    /// It may have missed that it was handed the resource: the store has to be asked.
+    Subscribed,
     /// It is the next one after somebody who was handed the resource and may be dead.
     Next,
     /// The store asks for a sign of life: it may be its turn, or somebody ahead may be dead.
@@ -175,14 +177,14 @@ pub(crate) struct ReleaseStep {
     pub(crate) hand_off: bool,
 }
 
-/// The steps that follow an event, to be carried out in this order.
+/// The steps that follow an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Steps {
     /// The timer is set to fire after this, instead of whenever it was to fire before.
     pub(crate) wake_after: Option<Duration>,
     /// An attempt is sent.
     pub(crate) ask: bool,
-    /// True if the store waits for the attempt that is sent, or is in flight: it has handed over the resource, or may have.
+    /// True if the store has handed over the resource, and waits for the attempt that is sent, or is in flight.
     pub(crate) is_urgent: bool,
     /// The caller gets its lease.
     pub(crate) hold: bool,
@@ -190,6 +192,7 @@ pub(crate) struct Steps {
     pub(crate) end: Option<End>,
     /// The queue ticket stays without its caller, for its cohort.
     pub(crate) abandon: bool,
+    /// It leaves its cohort.
     pub(crate) leave: bool,
     /// A release is sent. There is no timer until its answer.
     pub(crate) release: Option<ReleaseStep>,

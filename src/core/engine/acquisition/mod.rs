@@ -13,7 +13,7 @@
 //!                                               └──────────────────────Due───────────────────────┘
 //! ```
 //!
-//! The shell turns all that happens into an [`Event`], and carries out the [`Steps`] that [`Acquisition::on`] returns.
+//! The engine turns all that happens into an [`Event`], and follows the [`Steps`] that [`Acquisition::on`] returns.
 //! Each stage waits for something: a timer, one call in flight, the leader of its cohort, or the holder.
 
 mod events;
@@ -44,8 +44,8 @@ pub(crate) struct Acquisition {
 enum Stage {
     /// It waits behind the leader of its cohort, or for its first event.
     Following,
-    /// An attempt is in flight, or waits to be sent. If news came meanwhile, it may be newer than the answer: then another attempt follows.
-    Asking { again: bool },
+    /// An attempt is in flight, or waits to be sent.
+    Asking { again: Again },
     /// A timer runs until the next attempt.
     Pausing,
     /// Its caller has the lease, since then.
@@ -54,6 +54,15 @@ enum Stage {
     Releasing(Repeats),
     /// A timer runs until the next release.
     Repeating(Repeats),
+}
+
+/// The attempt that follows the one in flight. News that came meanwhile may be newer than the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Again {
+    No,
+    Yes,
+    /// The store has handed over the resource, and waits for it.
+    AtOnce,
 }
 
 /// A release, and what is known about its repetition.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Acquisition, Answer, Caller, End, Event, Situation, Stage, Steps, Terms, Told};
+use super::{Acquisition, Again, Answer, Caller, End, Event, Situation, Stage, Steps, Terms, Told};
 use crate::core::{Moment, Validity, jitter};
 
 /// The distance in time at which waiters check, one after the other, whether a holder died.
@@ -40,12 +40,16 @@ impl Acquisition {
                 Steps::default()
             }
             (Event::Due, _) => self.due(now, situation),
-            (Event::Next, Stage::Asking { .. }) => self.ask_again(),
+            (Event::Next, Stage::Asking { again }) => self.ask_again(again.max(Again::Yes)),
             (Event::Next, _) => Steps::wake_after(self.terms.grant_window.min(self.left(now))),
-            (Event::HandedOver, _) => self.news(now, situation),
+            (Event::HandedOver, _) => {
+                let steps = self.news(Again::AtOnce, now, situation);
+                Steps { is_urgent: self.is_asking(), ..steps }
+            }
+            (Event::Subscribed, _) => self.news(Again::Yes, now, situation),
             (Event::GoOn, _) => {
                 self.check_again = true;
-                self.news(now, situation)
+                self.news(Again::Yes, now, situation)
             }
             (Event::Disconnected, Stage::Following | Stage::Pausing) if self.ticket => {
                 self.pause(now, draw, situation)
@@ -63,12 +67,13 @@ impl Acquisition {
 
     fn ask(&mut self) -> Steps {
         self.attempts += 1;
-        self.stage = Stage::Asking { again: false };
+        self.stage = Stage::Asking { again: Again::No };
         Steps { ask: true, ..Steps::default() }
     }
 
-    fn ask_again(&mut self) -> Steps {
-        self.stage = Stage::Asking { again: !planted!("news that come during an attempt are forgotten") };
+    fn ask_again(&mut self, again: Again) -> Steps {
+        let forgets = planted!("news that come during an attempt are forgotten");
+        self.stage = Stage::Asking { again: if forgets { Again::No } else { again } };
         Steps::default()
     }
 
@@ -84,19 +89,18 @@ impl Acquisition {
     }
 
     /// Handles news: it asks now, or as soon as the attempt in flight has its answer.
-    fn news(&mut self, now: Moment, situation: Situation) -> Steps {
-        if self.is_asking() {
-            self.ask_again();
+    fn news(&mut self, then: Again, now: Moment, situation: Situation) -> Steps {
+        if let Stage::Asking { again } = self.stage {
+            self.ask_again(again.max(then));
         }
-        let steps = self.due(now, situation);
-        Steps { is_urgent: self.is_asking(), ..steps }
+        self.due(now, situation)
     }
 
     fn answered(
         &mut self,
         sent: Moment,
         answer: Answer,
-        again: bool,
+        again: Again,
         now: Moment,
         draw: impl FnOnce() -> f64,
         situation: Situation,
@@ -121,8 +125,8 @@ impl Acquisition {
         }
         match (self.caller, again) {
             (Caller::Gone, _) => self.leave(None, now),
-            (_, true) => Steps { is_urgent: true, ..self.ask() },
-            (_, false) => self.pause(now, draw, situation),
+            (_, Again::No) => self.pause(now, draw, situation),
+            (_, again) => Steps { is_urgent: again == Again::AtOnce, ..self.ask() },
         }
     }
 

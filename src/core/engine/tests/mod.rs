@@ -71,8 +71,8 @@ fn release(now: u64) -> Event {
     Event::Release { opening: at(now), end: at(now + TTL), in_time: true }
 }
 
-fn queued(ahead: u64) -> Step {
-    Step::Queued { ahead, expected: None }
+fn queued(ahead: u64, behind: Option<RecordKey>) -> Step {
+    Step::Queued { ahead, expected: None, behind }
 }
 
 /// An engine with a lease that was granted at 10 ms.
@@ -99,9 +99,9 @@ fn a_lock_that_nobody_else_wants_takes_an_attempt_and_a_release() {
 fn a_release_hands_the_resource_off_to_the_waiters_in_the_order_of_their_arrival() {
     let (mut engine, holder) = with_lease();
     let (first, steps) = request(&mut engine, 20);
-    assert_eq!(steps, [(first, queued(0))], "it asks no store");
+    assert_eq!(steps, [(first, queued(0, Some(holder)))], "it asks no store");
     let (second, steps) = request(&mut engine, 30);
-    assert_eq!(steps, [(second, queued(1))]);
+    assert_eq!(steps, [(second, queued(1, Some(holder)))]);
     let hand_off = |to| Step::HandOff { to, overtake: true };
     assert_eq!(on(&mut engine, holder, 40, release(40)), [(holder, hand_off(first))]);
     on(&mut engine, holder, 50, Event::Released { certain: true });
@@ -146,9 +146,9 @@ fn a_leader_that_gives_up_keeps_its_ticket_for_the_others_and_the_next_one_is_to
     let mut engine = engine(4, 100);
     let (leader, _) = request(&mut engine, 0);
     let (follower, steps) = request(&mut engine, 5);
-    assert_eq!(steps, [(follower, queued(1))]);
+    assert_eq!(steps, [(follower, queued(1, Some(leader)))]);
     let steps = on(&mut engine, leader, 10, refused(0, Some(3)));
-    assert_eq!(steps[0], (leader, queued(3)));
+    assert_eq!(steps[0], (leader, queued(3, None)));
     let steps = on(&mut engine, leader, 20, Event::CallerGone);
     assert!(matches!(steps[1], (_, Step::End(Ended { end: End::Cancelled, .. }))), "{steps:?}");
     assert_eq!(steps[0], (leader, Step::WakeAfter(ms(0))), "the ticket goes on");

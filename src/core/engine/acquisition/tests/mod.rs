@@ -177,19 +177,20 @@ fn an_attempt_that_is_due_is_sent_and_the_next_timer_is_the_end_of_the_wait() {
 
 #[test]
 fn news_while_an_attempt_is_in_flight_is_followed_by_another_attempt() {
-    for news in [Event::HandedOver, Event::GoOn, Event::Next] {
+    for news in [Event::HandedOver, Event::Subscribed, Event::GoOn, Event::Next] {
         let (waiting, _) = after(terms(), &[LEAD, (5, news)], ALONE);
         assert_eq!(waiting.attempts(), 1, "{news:?}");
         let answer = answered(0, refused(500, Some(1)));
-        let asks = Steps { is_urgent: true, ..asks() };
-        expect(terms(), &[LEAD, (5, news), (10, answer)], ALONE, asks);
+        let asks = Steps { is_urgent: news == Event::HandedOver, ..asks() };
+        expect(terms(), &[LEAD, (5, news), (6, Event::GoOn), (10, answer)], ALONE, asks);
     }
 }
 
 #[test]
 fn news_during_a_pause_is_acted_on_at_once() {
-    for news in [Event::HandedOver, Event::GoOn] {
-        let asks = Steps { wake_after: Some(ms(WAIT - 20)), is_urgent: true, ..asks() };
+    for news in [Event::HandedOver, Event::Subscribed, Event::GoOn] {
+        let is_urgent = news == Event::HandedOver;
+        let asks = Steps { wake_after: Some(ms(WAIT - 20)), is_urgent, ..asks() };
         expect(terms(), &queued(&[(20, news)]), ALONE, asks);
     }
     expect(terms(), &queued(&[(20, Event::Next)]), ALONE, wake_after(GRANT_WINDOW));
