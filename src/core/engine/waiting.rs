@@ -86,7 +86,7 @@ impl Engine {
         }
     }
 
-    /// Makes a waiter that followed the leader of its cohort: it asks the store from now on.
+    /// Makes a waiter a leader of its cohort, if it followed another one until now: it asks the store.
     pub(super) fn lead(&mut self, record: RecordKey, followed: bool) {
         let waits_in = self.entries.get(record).filter(|entry| followed && entry.arrival.is_some());
         if let Some(cohort) = waits_in.and_then(|entry| entry.cohort) {
