@@ -5,6 +5,7 @@ use std::{
     ops::Range,
     path::Path,
     process::{ChildStdin, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use leasehold_testing::{process::Process, waiting::until};
@@ -14,6 +15,9 @@ use super::{marks::Marks, plan::Plan, report::Report, worker};
 
 /// The first argument of a process of callers.
 const ROLE: &str = "worker";
+
+/// The time after which there are fewer processes.
+const TURN: Duration = Duration::from_secs(8);
 
 /// If this process was started to be one of a crew: works, and says so.
 pub(crate) fn work_if_asked(arguments: &[String]) -> bool {
@@ -28,7 +32,8 @@ pub(crate) fn work_if_asked(arguments: &[String]) -> bool {
 /// Processes that work until they are told to end, or until this value is gone.
 pub(crate) struct Crew {
     directory: TempDir,
-    workers: Vec<(Process, ChildStdin)>,
+    /// Each with its input, until it was told to end.
+    workers: Vec<(Process, Option<ChildStdin>)>,
 }
 
 impl Crew {
@@ -41,7 +46,7 @@ impl Crew {
             command.args([ROLE, &plan]).arg(directory.path().join(seed.to_string())).arg(seed.to_string());
             let mut process = Process::start(command.stdin(Stdio::piped()));
             let input = process.stdin();
-            (process, input)
+            (process, Some(input))
         };
         let workers = (0..processes).map(start).collect();
         Self { directory, workers }
@@ -49,20 +54,27 @@ impl Crew {
 
     /// Checks that none of them has failed.
     pub(crate) fn is_well(&mut self) {
-        for (worker, _) in &mut self.workers {
+        for (worker, _) in self.workers.iter_mut().filter(|(_, input)| input.is_some()) {
             let ended = worker.ended();
             assert!(ended.is_none(), "a worker failed: {ended:?}");
         }
     }
 
-    /// Waits until each of these resources was granted to one of them.
+    /// Waits until each of these resources was granted to one of them. After each [`TURN`] in vain one process less works: a machine
+    /// that is too busy for all of them has time for fewer.
     pub(crate) fn wait_for_grants(&mut self, resources: Range<usize>) {
-        for resource in resources {
-            until("every resource is granted", || {
-                self.is_well();
-                self.marks().any(|marks| marks.has(resource))
-            });
-        }
+        let mut turn = Instant::now();
+        until("every resource is granted", || {
+            self.is_well();
+            if turn.elapsed() > TURN {
+                turn = Instant::now();
+                let mut working = self.workers.iter_mut().filter(|(_, input)| input.is_some());
+                if let (Some((_, input)), Some(_)) = (working.next(), working.next()) {
+                    *input = None;
+                }
+            }
+            resources.clone().all(|resource| self.marks().any(|marks| marks.has(resource)))
+        });
     }
 
     /// Forgets what was granted so far.
