@@ -36,7 +36,7 @@ pub struct LockManager {
     pub(crate) about: Arc<Metadata>,
     /// All acquisitions, and the decisions about them.
     pub(crate) engine: Engine,
-    /// What else belongs to each of them.
+    /// The rest of each acquisition: its request, lease or release, and its timer.
     pub(crate) records: Records,
     pub(crate) trace: Trace,
     pub(crate) sets: Sets,

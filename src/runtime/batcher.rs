@@ -26,7 +26,7 @@ const STALLED: Duration = Duration::from_millis(50);
 pub(crate) struct Batcher<Verb> {
     /// The operations that are to be sent, in their order.
     gathered: Gathering<Verb>,
-    /// Those that are sent before all others.
+    /// The operations that are sent before all others.
     urgent: Gathering<Verb>,
     pushed: u64,
     /// The batches in flight, in the order in which they were sent.

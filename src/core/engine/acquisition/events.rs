@@ -87,7 +87,7 @@ pub(crate) enum End {
     Refused,
     /// The last answer said that no further attempt helps.
     Failed,
-    /// So many wait already.
+    /// A full queue, in which this many wait.
     QueueFull { waiters: u64 },
     /// The grant came when the time of the lease had run out already.
     TooLate,
@@ -133,7 +133,7 @@ pub(crate) enum Event {
     Hopeless,
     /// The manager ends it.
     Dismissed,
-    /// So many of this manager wait already.
+    /// The bound on the waiters of this manager is reached: this many wait.
     QueueFull {
         waiters: u64,
     },
