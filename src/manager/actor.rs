@@ -39,18 +39,18 @@ impl Actor for LockManager {
         }
         self.engine.set_subscribed(false);
         self.sources.set_down(false);
-        if self.listens {
-            self.sources.listen(self.store.listen(&self.inbox));
+        if self.policy.listens {
+            self.sources.listen(self.calls.store.listen(&self.policy.inbox));
         }
         ctx.add_stream(self.sources.clone());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
-        self.stats.tick(clocks.ours);
-        self.outage.will_be_checked();
+        self.calls.stats.tick(clocks.ours);
+        self.calls.outage.will_be_checked();
         ctx.run_interval(CHECKED_EVERY, move |this, _| {
             this.compare_clocks(&mut clocks);
-            this.stats.tick(clocks.ours);
+            this.calls.stats.tick(clocks.ours);
             this.engine.forget_old_demand(clocks.ours);
-            this.outage.check(&this.stats);
+            this.calls.outage.check(&this.calls.stats);
         });
     }
 }
@@ -60,11 +60,11 @@ impl Supervised for LockManager {
     /// are told, and what they may have been granted is reclaimed. What was in hand is handled again.
     fn restarting(&mut self, _: &mut Self::Context) {
         if let Some(again) =
-            self.in_hand.take().filter(|_| !planted!("what was in hand is forgotten in a panic"))
+            self.turn.in_hand.take().filter(|_| !planted!("what was in hand is forgotten in a panic"))
         {
-            self.happenings.push_front(again);
+            self.turn.happenings.push_front(again);
         }
-        while planted!("what has happened is forgotten in a panic") && self.happenings.pop().is_some() {}
+        while planted!("what has happened is forgotten in a panic") && self.turn.happenings.pop().is_some() {}
         // What was decided before the panic.
         self.carry_out(self.clock.now());
         self.dismiss_all(&AcquireError::Restarted);
@@ -77,7 +77,7 @@ impl StreamHandler<Happened> for LockManager {
     fn handle(&mut self, _: Happened, _: &mut Self::Context) {
         let turn = catch_unwind(AssertUnwindSafe(|| self.take_turn()));
         // Also if it panicked: leases that were granted before that do not wait for the restart.
-        self.answers.send();
+        self.turn.answers.send();
         turn.unwrap_or_else(|panic| resume_unwind(panic));
     }
 
@@ -89,10 +89,10 @@ impl LockManager {
     /// Handles what has happened. No more at once: messages and batches want their turn.
     fn take_turn(&mut self) {
         for _ in 0..AT_ONCE {
-            let Some(happening) = self.happenings.pop() else { return };
-            self.in_hand = happening.after_panic();
+            let Some(happening) = self.turn.happenings.pop() else { return };
+            self.turn.in_hand = happening.after_panic();
             self.happened(happening);
-            self.in_hand = None;
+            self.turn.in_hand = None;
         }
     }
 
@@ -128,11 +128,11 @@ impl LockManager {
         let late = (now.runtime - seen.runtime).saturating_sub(CHECKED_EVERY);
         *seen = now;
         if late > LATE {
-            self.outage.woke();
+            self.calls.outage.woke();
             tracing::warn!(stood_still = ?late, "the process stood still: it was stopped, or got no CPU");
         }
         if stood_still > STOOD_STILL {
-            self.outage.woke();
+            self.calls.outage.woke();
             tracing::warn!(?stood_still, "the machine was suspended; checking every lease");
             for lease in self.records.leases() {
                 self.records.set_timer(lease.record, Some(Duration::ZERO));

@@ -15,13 +15,12 @@ use crate::{
     lease::{ManagerLink, Renewers},
     listeners::statistics::{CountedEvent, Recorder},
     manager::{
-        AllSeats, Calls, DefaultWaits, Dispatch, Draining, FarEnd, Happenings, LeaseMonitor, LockManager,
-        Outage, Readiness, Records, Sets, Sources, Trace,
+        Calls, Dispatch, Draining, FarEnd, LeaseMonitor, LockManager, Outage, Policy, Records, Sets,
+        SingleCalls, Sources, Trace, Turn,
     },
     request::{Settings, StartError},
     runtime::{
         env::{Clock, Draw, Random, SystemClock, SystemRandom},
-        responder::Answers,
         supervisor::{Death, supervise},
     },
     store::{Inbox, Metadata, Store},
@@ -149,69 +148,59 @@ impl LockManagerBuilder {
     /// Runs the manager until its shutdown, and restarts it when it dies.
     fn run(self, context: Context<LockManager>) -> impl Future<Output = ()> + 'static {
         let Self { store, settings, clock, random, own_pauses, listens, configuration } = self;
-        let stats = Arc::new(Recorder::new());
-        let mut pauses =
-            Doubling::new(settings.supervision.restart_pause, settings.supervision.max_restart_pause);
-        let shutdown = Draining::default();
-        let done = Rc::clone(&shutdown.done);
-        let (counted, random_of_restarts, clock_of_deaths) =
-            (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));
-        let inbox = Inbox(random.token());
-        let (address, settings) = (Arc::new(context.address()), Arc::new(settings));
-        let (records, happenings) = (Records::default(), Happenings::default());
-        let link = Arc::new(ManagerLink {
-            release: Addr::clone(&address).recipient(),
-            renew: Addr::clone(&address).recipient(),
-        });
-        let outage = Rc::new(Outage::default());
-        let calls = Calls { store: store.clone(), outage: outage.clone(), stats: stats.clone() };
-        let dispatch = Dispatch::new(FarEnd { calls, answers: happenings.clone() });
-        let sources = Sources::new(dispatch, happenings.clone());
-        let monitor = LeaseMonitor {
-            records: records.clone(),
-            happenings: happenings.clone(),
-            sources: sources.clone(),
-        };
-        let renewers = Rc::new(Renewers { manager: link, random: Arc::clone(&random), pauses });
-        let driven = sources.clone();
         tracing::info!(
             store = store.describe(),
             version = env!("CARGO_PKG_VERSION"),
             configuration,
             "the lock manager starts"
         );
+        let (stats, outage) = (Arc::new(Recorder::new()), Rc::new(Outage::default()));
+        let mut pauses =
+            Doubling::new(settings.supervision.restart_pause, settings.supervision.max_restart_pause);
+        let shutdown = Draining::default();
+        let done = Rc::clone(&shutdown.done);
+        let (counted, random_of_restarts, clock_of_deaths) =
+            (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));
+        let address = Arc::new(context.address());
+        let link = Arc::new(ManagerLink {
+            release: Addr::clone(&address).recipient(),
+            renew: Addr::clone(&address).recipient(),
+        });
+        let (calls, turn) = (Calls { store, outage, stats }, Turn::default());
+        let dispatch = Dispatch::new(FarEnd { calls: calls.clone(), answers: turn.happenings.clone() });
+        let sources = Sources::new(dispatch, turn.happenings.clone());
+        let records = Records::default();
+        let monitor = LeaseMonitor {
+            records: records.clone(),
+            happenings: turn.happenings.clone(),
+            sources: sources.clone(),
+        };
+        let driven = sources.clone();
         let manager = LockManager {
-            store,
-            clock,
-            random,
+            renewers: Rc::new(Renewers { manager: link, random: Arc::clone(&random), pauses }),
             engine: Engine::new(Rules {
                 local_handover_limit: settings.wait.local_handover_limit,
                 max_waiters_here: settings.limits.max_waiters,
             }),
             trace: Trace::new(&settings),
-            settings,
-            own_pauses,
-            default_waits: DefaultWaits::default(),
-            tuned_by: Weak::new(),
-            stats,
-            about: Arc::new(about_this_process()),
+            policy: Policy {
+                settings: Arc::new(settings),
+                own_pauses,
+                tuned_by: Weak::new(),
+                about: Arc::new(about_this_process()),
+                inbox: Inbox(random.token()),
+                listens,
+            },
+            clock,
+            random,
+            calls,
             records,
             sets: Sets::default(),
-            seats: AllSeats::default(),
-            held: 0,
-            messages: 0,
-            inbox,
-            listens,
-            outage,
-            readiness: Readiness::default(),
-            happenings,
-            answers: Answers::default(),
+            single_calls: SingleCalls::default(),
             sources,
-            in_hand: None,
-            address,
-            renewers,
+            turn,
             shutdown,
-            revocations: Rc::default(),
+            address,
         };
         let mut last_death = clock_of_deaths.now();
         let died = move |death: Death| {

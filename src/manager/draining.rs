@@ -11,7 +11,10 @@ pub(crate) struct Draining {
     pub(super) running: usize,
     /// Becomes true when a shutdown begins.
     pub(super) begun: watch::Sender<bool>,
-    pub(super) held: watch::Sender<usize>,
+    /// The number of leases that are held.
+    pub(super) held: usize,
+    /// The same number, for shutdowns that wait until it is zero.
+    pub(super) left: watch::Sender<usize>,
     pub(super) in_flight: TaskTracker,
     /// Becomes true when the manager is to stop for good.
     pub(super) done: Rc<Cell<bool>>,
@@ -27,10 +30,11 @@ impl Draining {
         *self.begun.borrow()
     }
 
-    pub(crate) fn held(&self, held: usize) {
+    pub(crate) fn set_held(&mut self, held: usize) {
+        self.held = held;
         // Nobody waits for the number before a shutdown has begun.
         if self.has_begun() {
-            self.held.send_replace(held);
+            self.left.send_replace(held);
         }
     }
 }

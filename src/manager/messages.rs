@@ -68,8 +68,8 @@ impl LockManager {
     /// actix handles messages as long as there are any. Callers who are refused at once, and ask again at once, would keep
     /// the thread from all else: no answer of the store is read, and leases are lost.
     pub(super) fn count_message(&mut self, ctx: &mut Context<Self>) {
-        self.messages = (self.messages + 1) % AT_ONCE;
-        if self.messages > 0 || planted!("a flood of messages has the thread alone") {
+        self.turn.messages = (self.turn.messages + 1) % AT_ONCE;
+        if self.turn.messages > 0 || planted!("a flood of messages has the thread alone") {
             return;
         }
         // A task of its own: a message would wake the actor, and end the pause, before the connections are polled.

@@ -37,7 +37,7 @@ pub(crate) use self::messages::LookAt;
 pub(crate) use self::{
     dispatch::{
         Dispatch,
-        ask::{AllSeats, Calls, Seats},
+        ask::{Calls, Seats, SingleCalls},
         calls::{FarEnd, HandOffCall, ReleaseCall, RenewalCall},
     },
     draining::{Draining, InFlight},
@@ -48,7 +48,7 @@ pub(crate) use self::{
     record::{Asked, Cause, Holding, Record, Role, WaitingRequest, is_alone, wanted, weight},
     records::Records,
     sets::{Sets, TriedAll},
-    state::DefaultWaits,
+    state::{Policy, Turn},
     stream::{Happened, Sources},
     trace::{BeginTrace, EndTrace, Trace},
 };

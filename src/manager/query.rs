@@ -23,21 +23,21 @@ type QueryAnswer<T> = DeferredReply<Result<T, InspectError>>;
 
 impl LockManager {
     pub(super) fn inspect(&mut self, Inspect { resource, limit }: Inspect) -> QueryAnswer<Inspection> {
-        self.query(&self.seats.questions, async move |calls| {
+        self.query(&self.single_calls.questions, async move |calls| {
             let (resource, limit) = (ResourceName::new(resource)?, check_limit(limit)?);
             Ok(calls.ask("inspect", |store| store.inspect(&resource, limit)).await?)
         })
     }
 
     pub(super) fn is_held(&mut self, IsHeld { resource, token }: IsHeld) -> QueryAnswer<bool> {
-        self.query(&self.seats.questions, async move |calls| {
+        self.query(&self.single_calls.questions, async move |calls| {
             let hold = Hold { resource: ResourceName::new(resource)?, token, owner: None };
             Ok(calls.ask("is_held", |store| store.is_held(&hold)).await?)
         })
     }
 
     pub(super) fn list(&mut self, List { walk }: List) -> QueryAnswer<Listing> {
-        self.query(&self.seats.walks, async move |calls| {
+        self.query(&self.single_calls.walks, async move |calls| {
             check_limit(walk.limit)?;
             Ok(calls.ask("list", |store| store.list(&walk)).await?)
         })
@@ -49,7 +49,7 @@ impl LockManager {
         seats: &Seats,
         query: impl AsyncFnOnce(Calls) -> Result<T, InspectError> + 'static,
     ) -> QueryAnswer<T> {
-        let (calls, busy) = (self.calls(), |pending| InspectError::Busy { pending });
+        let (calls, busy) = (self.calls.clone(), |pending| InspectError::Busy { pending });
         self.answer_seated(seats, true, busy, async move { query(calls).await })
     }
 
@@ -57,24 +57,20 @@ impl LockManager {
         &mut self,
         UseRegister { name, write }: UseRegister,
     ) -> DeferredReply<Result<Register, StoreError>> {
-        let calls = self.calls();
+        let calls = self.calls.clone();
         let busy = |pending| StoreError::unavailable(format!("{pending} calls have no answer yet"));
-        self.answer_seated(&self.seats.questions, false, busy, async move {
+        self.answer_seated(&self.single_calls.questions, false, busy, async move {
             calls.ask("register", |store| store.register(&name, write.as_ref())).await
         })
     }
 
     #[cfg(feature = "actix-web")]
     pub(super) fn is_local(&mut self, _: IsLocal) -> bool {
-        self.store.is_local()
+        self.calls.store.is_local()
     }
 
     pub(super) fn statistics(&mut self, _: Stats) -> MessageResult<Stats> {
-        MessageResult(self.stats.snapshot())
-    }
-
-    pub(super) fn calls(&self) -> Calls {
-        Calls { store: self.store.clone(), outage: self.outage.clone(), stats: self.stats.clone() }
+        MessageResult(self.calls.stats.snapshot())
     }
 
     /// Answers a question to the store when there is a seat for it. If its caller `may_leave`, it is not asked without one.
@@ -87,7 +83,7 @@ impl LockManager {
     ) -> DeferredReply<Result<T, E>> {
         let (reply, deferred) = Responder::new();
         let pending = seats.asked();
-        if pending >= self.settings.limits.max_pending {
+        if pending >= self.policy.settings.limits.max_pending {
             reply.answer(Err(busy(pending)));
             return deferred;
         }
@@ -103,9 +99,9 @@ impl LockManager {
 
     pub(super) fn ready(&mut self, _: Ready) -> ResponseFuture<Result<(), AcquireError>> {
         let answer = match self.may_admit() {
-            Ok(()) if !self.outage.served_within(LATELY) => {
-                let calls = self.calls();
-                return Box::pin(self.readiness.ask(calls, || self.random.token()));
+            Ok(()) if !self.calls.outage.served_within(LATELY) => {
+                let calls = self.calls.clone();
+                return Box::pin(self.single_calls.readiness.ask(calls, || self.random.token()));
             }
             answer => answer,
         };
@@ -113,7 +109,7 @@ impl LockManager {
     }
 
     pub(super) fn begin_trace(&mut self, BeginTrace(sink): BeginTrace) {
-        self.trace.begin(sink, self.clock.now(), Arc::clone(&self.stats));
+        self.trace.begin(sink, self.clock.now(), Arc::clone(&self.calls.stats));
     }
 
     pub(super) fn end_trace(&mut self, EndTrace(sink): EndTrace) {

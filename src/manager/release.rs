@@ -19,9 +19,9 @@ type ReleaseReply = Responder<Result<Released, ReleaseError>>;
 impl LockManager {
     pub(super) fn release_for(&mut self, release: Release) -> DeferredReply<Result<Released, ReleaseError>> {
         let (reply, deferred) = Responder::new();
-        self.in_hand = Happening::release_again(&release);
+        self.turn.in_hand = Happening::release_again(&release);
         self.release(release, reply);
-        self.in_hand = None;
+        self.turn.in_hand = None;
         deferred
     }
 
@@ -38,7 +38,7 @@ impl LockManager {
             Some(lease) => self.release_lease(lease, reply),
             None => {
                 let (hold, opening) = (Hold { resource, token, owner: None }, self.clock.now());
-                let end = opening + self.settings.limits.max_ttl;
+                let end = opening + self.policy.settings.limits.max_ttl;
                 self.release_unheld(hold, None, Cause::Token { reply }, (opening, end));
             }
         }
@@ -97,8 +97,7 @@ impl LockManager {
     fn end_lease(&mut self, record: RecordKey, role: Role, now: Moment) {
         self.trace.lease(&self.records, record, now, true);
         self.records.with(record, |it| it.role = role);
-        self.held -= 1;
-        self.shutdown.held(self.held);
+        self.shutdown.set_held(self.shutdown.held - 1);
     }
 
     /// Handles the loss of a lease. What the store may still grant to its token is reclaimed, which does not open the
@@ -164,7 +163,7 @@ impl LockManager {
                     }
                     (_, answer) => answer.map_err(ReleaseError::Store).and_then(told),
                 };
-                reply.answer_in_turn(&mut self.answers, answer, drop);
+                reply.answer_in_turn(&mut self.turn.answers, answer, drop);
                 unconfirmed
             }
             Some(Cause::Token { reply }) => {
@@ -190,7 +189,7 @@ impl LockManager {
         match answer {
             Ok(store::Released::NotHeld { .. }) => {}
             Ok(_) => {
-                self.stats.note(None, CountedEvent::Reclaimed);
+                self.calls.stats.note(None, CountedEvent::Reclaimed);
                 tracing::debug!(%resource, token = %token.prefix(), "reclaimed a token");
             }
             Err(error) => tracing::debug!(

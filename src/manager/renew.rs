@@ -25,7 +25,7 @@ impl Handler<Renew> for LockManager {
             // The renewer sent several while the manager was down.
             Some(lease) if renew.due.is_some_and(|due| lease.has_asked_since(due)) => {}
             Some(lease) => {
-                self.in_hand = Some(Happening::RenewalMissed(lease.record));
+                self.turn.in_hand = Some(Happening::RenewalMissed(lease.record));
                 if lease.expired_at(self.clock.now()) {
                     self.count_message(ctx);
                     self.lost(lease.record);
@@ -35,7 +35,7 @@ impl Handler<Renew> for LockManager {
                     self.renew_its_set(&lease);
                     self.renew(lease, Some(reply));
                 }
-                self.in_hand = None;
+                self.turn.in_hand = None;
             }
         }
         deferred

@@ -43,21 +43,21 @@ struct Revocation {
 
 impl LockManager {
     pub(super) fn revoke(&mut self, revoke: Revoke) -> ResponseFuture<Result<Revoked, RevokeError>> {
-        let running = Rc::strong_count(&self.revocations) - 1;
-        let asked = match revoke.check(&self.settings.limits) {
+        let running = Rc::strong_count(&self.single_calls.revocations) - 1;
+        let asked = match revoke.check(&self.policy.settings.limits) {
             Ok(_) if self.shutdown.has_begun() => Err(RevokeError::ShuttingDown),
-            Ok(_) if running >= self.settings.limits.max_pending => Err(RevokeError::Busy { running }),
+            Ok(_) if running >= self.policy.settings.limits.max_pending => Err(RevokeError::Busy { running }),
             checked => checked.map_err(RevokeError::Invalid),
         };
         let revocation = asked.map(|asked| Revocation {
             id: self.random.token(),
             asked,
-            calls: self.calls(),
-            happenings: self.happenings.clone(),
-            seats: self.seats.questions.clone(),
+            calls: self.calls.clone(),
+            happenings: self.turn.happenings.clone(),
+            seats: self.single_calls.questions.clone(),
             closing: self.shutdown.begun.subscribe(),
             _in_flight: self.shutdown.in_flight(),
-            _running: Rc::clone(&self.revocations),
+            _running: Rc::clone(&self.single_calls.revocations),
         });
         Box::pin(async move {
             let revocation = revocation?;
@@ -87,7 +87,7 @@ impl LockManager {
         if let Some(lease) = self.records.lease(record) {
             lease.lose(LossReason::Forced);
             // Also if it was over before: a panic may have come in between.
-            return self.happenings.push(Happening::Lost(record));
+            return self.turn.happenings.push(Happening::Lost(record));
         }
         self.records.with(record, |it| it.waiter().map(|waiter| waiter.taken = true));
     }

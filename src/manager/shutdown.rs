@@ -23,10 +23,10 @@ impl LockManager {
         if is_first {
             self.records.leases().iter().for_each(|lease| lease.tell(LeaseChange::ShuttingDown));
         }
-        let held = self.held;
+        let held = self.shutdown.held;
         tracing::info!(held, drain = ?shutdown.drain, "shutting down");
-        self.shutdown.held(held);
-        let mut left = self.shutdown.held.subscribe();
+        self.shutdown.set_held(held);
+        let mut left = self.shutdown.left.subscribe();
         let drained = async move {
             // Past the deadline: what is still held is revoked below.
             let _ = tokio::time::timeout(shutdown.drain, left.wait_for(|left| *left == 0)).await;
@@ -37,12 +37,11 @@ impl LockManager {
                 this.engine.forget(lease.record);
                 this.records.remove(lease.record);
             }
-            this.held = 0;
-            this.shutdown.held(0);
+            this.shutdown.set_held(0);
             let revoking = this.shutdown.in_flight();
             this.shutdown.in_flight.close();
             let in_flight = this.shutdown.in_flight.clone();
-            let revoked = revoke(Arc::clone(&this.store), left);
+            let revoked = revoke(Arc::clone(&this.calls.store), left);
             let all = async move {
                 let revoked = revoked.await;
                 drop(revoking);

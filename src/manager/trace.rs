@@ -108,7 +108,7 @@ impl Trace {
         let outcome = match end {
             RequestEnd::Refused | RequestEnd::TimedOut => "held",
             RequestEnd::Cancelled => "gone",
-            RequestEnd::Granted { .. } | RequestEnd::Failed(_) => end.as_str(),
+            RequestEnd::Granted | RequestEnd::Failed(_) => end.as_str(),
         };
         self.add(records, record, |_| Some((Some((waited, outcome)), None)));
     }

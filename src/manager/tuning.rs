@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     core::{InvalidValue, LongQueue, ensure},
+    listeners::statistics::DefaultWaits,
     manager::{LockManager, dispatch::ask::ask},
     request::{AskLoad, Load, Queue, Sample, Sampled, SetTuning, Settings, Tuning},
 };
@@ -15,7 +16,7 @@ impl LockManager {
     pub(super) fn set_tuning(&mut self, set: SetTuning) -> Result<Tuning, InvalidValue> {
         let before = self.tuning();
         let SetTuning { backoff, wait, max_waiters } = set;
-        let mut settings = Settings::clone(&self.settings);
+        let mut settings = Settings::clone(&self.policy.settings);
         settings.backoff = backoff.unwrap_or(settings.backoff);
         settings.wait.timeout = wait.unwrap_or(settings.wait.timeout);
         settings.check()?;
@@ -23,9 +24,9 @@ impl LockManager {
         let allowed = format!("1 to limits.max_waiters ({most}) of the manager");
         ensure((1..=most).contains(&bound), "max_waiters", bound, allowed)?;
         if backoff.is_some() {
-            self.own_pauses = None;
+            self.policy.own_pauses = None;
         }
-        self.settings = Arc::new(settings);
+        self.policy.settings = Arc::new(settings);
         self.engine.rules().max_waiters_here = bound;
         let now = self.tuning();
         if now != before {
@@ -36,23 +37,24 @@ impl LockManager {
 
     pub(super) fn sample(&mut self, Sample(asks): Sample) -> MessageResult<Sample> {
         if let Some(tuner) = asks {
-            if self.tuned_by.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, &tuner)) {
+            if self.policy.tuned_by.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, &tuner)) {
                 return MessageResult(None);
             }
-            self.tuned_by = Arc::downgrade(&tuner);
+            self.policy.tuned_by = Arc::downgrade(&tuner);
         }
+        let DefaultWaits { granted, timed_out } = self.calls.stats.default_waits();
         MessageResult(Some(Sampled {
             queues: self.engine.longest_queues().into_iter().map(queue).collect(),
             polls: !self.engine.is_subscribed(),
-            own_pauses: self.own_pauses.is_some(),
-            granted: self.default_waits.granted,
-            timed_out: self.default_waits.timed_out,
+            own_pauses: self.policy.own_pauses.is_some(),
+            granted,
+            timed_out,
             tuning: self.tuning(),
         }))
     }
 
     pub(super) fn ask_load(&mut self, _: AskLoad) -> ResponseFuture<Load> {
-        let store = Arc::clone(&self.store);
+        let store = Arc::clone(&self.calls.store);
         Box::pin(async move {
             let asked = Instant::now();
             let load = ask("server_load", || store.server_load()).await;
@@ -61,7 +63,7 @@ impl LockManager {
     }
 
     fn tuning(&mut self) -> Tuning {
-        Tuning { max_waiters: self.engine.rules().max_waiters_here, ..Tuning::from(&*self.settings) }
+        Tuning { max_waiters: self.engine.rules().max_waiters_here, ..Tuning::from(&*self.policy.settings) }
     }
 }
 

@@ -108,14 +108,15 @@ impl AcquireSpan {
         true
     }
 
-    pub(crate) fn granted(&self, attempts: u32, waited: Duration, fence: Option<Fence>) {
+    pub(crate) fn ended(
+        &self,
+        outcome: &'static str,
+        (attempts, waited): (u32, Duration),
+        fence: Option<Fence>,
+    ) {
         if let Some(fence) = fence {
             self.span.0.record("fence", fence.get());
         }
-        self.ended("granted", attempts, waited);
-    }
-
-    pub(crate) fn ended(&self, outcome: &'static str, attempts: u32, waited: Duration) {
         self.span.0.record("attempts", attempts);
         self.span.0.record("wait_seconds", waited.as_secs_f64());
         self.span.0.record("outcome", outcome);

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::core::LossReason;
 
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestEnd {
-    Granted { attempts: u32, waited: Duration },
+    Granted,
     Refused,
     TimedOut,
     Cancelled,
@@ -17,7 +18,7 @@ impl RequestEnd {
     /// Returns a short name for logs and metrics.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            Self::Granted { .. } => "granted",
+            Self::Granted => "granted",
             Self::Refused => "refused",
             Self::TimedOut => "timed_out",
             Self::Cancelled => "cancelled",
@@ -31,7 +32,13 @@ impl RequestEnd {
 pub(crate) enum CountedEvent {
     Requested,
     Attempted,
-    Ended(RequestEnd),
+    Ended {
+        end: RequestEnd,
+        attempts: u32,
+        waited: Duration,
+        /// True if the request left its wait to the settings.
+        by_default: bool,
+    },
     Renewed {
         near_miss: bool,
         /// The time from when the renewal was due until it was confirmed, if it was due.

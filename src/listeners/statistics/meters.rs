@@ -137,10 +137,10 @@ impl OfClass {
         }
     }
 
-    fn ended(&self, end: RequestEnd) {
+    fn ended(&self, end: RequestEnd, waited: Duration) {
         self.pending.decrement(1.0);
         match end {
-            RequestEnd::Granted { waited, .. } => {
+            RequestEnd::Granted => {
                 self.granted.increment(1);
                 self.held.increment(1.0);
                 self.wait.record(waited);
@@ -189,7 +189,7 @@ impl Meters {
         match *event {
             CountedEvent::Requested => of_class.pending.increment(1.0),
             CountedEvent::Attempted => self.attempts.increment(1),
-            CountedEvent::Ended(end) => of_class.ended(end),
+            CountedEvent::Ended { end, waited, .. } => of_class.ended(end, waited),
             CountedEvent::Renewed { near_miss, lag, left } => {
                 self.confirmed.increment(1);
                 if let Some(lag) = lag {

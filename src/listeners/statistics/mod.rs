@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 pub(crate) use self::{
     classes::Class,
     event::{CountedEvent, RequestEnd},
-    recorder::{Recorder, Unconfirmed},
+    recorder::{DefaultWaits, Recorder, Unconfirmed},
 };
 pub use self::{distribution::Distribution, tally::Summary};
 use crate::core::LossReason;

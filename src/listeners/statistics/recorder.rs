@@ -20,6 +20,13 @@ use crate::core::{LossReason, Moment};
 
 pub(crate) struct Recorder(Mutex<Counts>);
 
+/// Outcomes of requests that used the default wait. The others say nothing about that setting.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct DefaultWaits {
+    pub(crate) granted: u64,
+    pub(crate) timed_out: u64,
+}
+
 struct Counts {
     /// The counters that a summary reports.
     total: RunningSummary,
@@ -28,6 +35,7 @@ struct Counts {
     retries: Buckets,
     windows: [Window; 2],
     classes: Classes,
+    default_waits: DefaultWaits,
     ear: Option<Box<dyn Ear>>,
 }
 
@@ -51,15 +59,17 @@ impl Counts {
         match *event {
             CountedEvent::Requested => stats.pending += 1,
             CountedEvent::Attempted => stats.attempts += 1,
-            CountedEvent::Ended(end) => {
+            CountedEvent::Ended { end, attempts, by_default, .. } => {
                 stats.pending -= 1;
                 match end {
-                    RequestEnd::Granted { attempts, .. } => {
+                    RequestEnd::Granted => {
                         stats.held += 1;
                         self.retries.record(u64::from(attempts.saturating_sub(1)));
+                        self.default_waits.granted += u64::from(by_default);
                     }
+                    RequestEnd::TimedOut => self.default_waits.timed_out += u64::from(by_default),
                     RequestEnd::Failed(kind) => *stats.failed.entry(kind).or_default() += 1,
-                    RequestEnd::Refused | RequestEnd::TimedOut | RequestEnd::Cancelled => {}
+                    RequestEnd::Refused | RequestEnd::Cancelled => {}
                 }
             }
             CountedEvent::Releasing { .. } => {
@@ -91,6 +101,7 @@ impl Recorder {
             retries: Buckets::default(),
             windows: Window::all(),
             classes: Classes::default(),
+            default_waits: DefaultWaits::default(),
             ear: ear(),
         }))
     }
@@ -113,6 +124,10 @@ impl Recorder {
     pub(crate) fn released(recorder: &Arc<Self>, class: Option<Class>, held_for: Duration) -> Unconfirmed {
         recorder.note(class, CountedEvent::Releasing { held_for });
         Unconfirmed { recorder: Some(Arc::clone(recorder)), class }
+    }
+
+    pub(crate) fn default_waits(&self) -> DefaultWaits {
+        self.0.lock().default_waits
     }
 
     pub(crate) fn releases_unconfirmed(&self) -> u64 {

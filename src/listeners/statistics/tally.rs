@@ -77,14 +77,16 @@ impl RunningSummary {
         let counts = &mut self.counts;
         match *event {
             CountedEvent::Requested => counts.requests += 1,
-            CountedEvent::Ended(RequestEnd::Granted { waited, .. }) => {
-                counts.granted += 1;
-                self.waited.record(micros(waited));
-            }
-            CountedEvent::Ended(RequestEnd::Refused) => counts.refused += 1,
-            CountedEvent::Ended(RequestEnd::TimedOut) => counts.timed_out += 1,
-            CountedEvent::Ended(RequestEnd::Cancelled) => counts.cancelled += 1,
-            CountedEvent::Ended(RequestEnd::Failed(_)) => counts.failed += 1,
+            CountedEvent::Ended { end, waited, .. } => match end {
+                RequestEnd::Granted => {
+                    counts.granted += 1;
+                    self.waited.record(micros(waited));
+                }
+                RequestEnd::Refused => counts.refused += 1,
+                RequestEnd::TimedOut => counts.timed_out += 1,
+                RequestEnd::Cancelled => counts.cancelled += 1,
+                RequestEnd::Failed(_) => counts.failed += 1,
+            },
             CountedEvent::Renewed { near_miss, lag, left } => {
                 counts.renewals += 1;
                 counts.near_misses += u64::from(near_miss);

@@ -7,7 +7,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
     listeners::statistics::Recorder,
-    manager::Outage,
+    manager::{Outage, Readiness},
     runtime::supervisor::message_of,
     store::{AcquiredAll, Acquisition, Replies, Reply, Store, StoreError},
 };
@@ -63,13 +63,17 @@ pub(crate) struct Seats {
     asked: Rc<()>,
 }
 
-pub(crate) struct AllSeats {
+/// The calls that travel in no batch.
+pub(crate) struct SingleCalls {
     /// Questions of operators and schedules, revocations, and releases by force.
     pub(crate) questions: Seats,
     /// Walks over the names in the store, which take many calls each.
     pub(crate) walks: Seats,
     /// First tries of several resources at once.
     pub(crate) sets: Seats,
+    pub(crate) readiness: Readiness,
+    /// Has a clone in each revocation that runs.
+    pub(crate) revocations: Rc<()>,
 }
 
 /// A call that is asked for.
@@ -78,9 +82,10 @@ pub(crate) struct Asked {
     _counted: Rc<()>,
 }
 
-impl Default for AllSeats {
+impl Default for SingleCalls {
     fn default() -> Self {
-        Self { questions: Seats::new(32), walks: Seats::new(4), sets: Seats::new(32) }
+        let [questions, walks, sets] = [32, 4, 32].map(Seats::new);
+        Self { questions, walks, sets, readiness: Readiness::default(), revocations: Rc::default() }
     }
 }
 

@@ -13,7 +13,7 @@ use self::one_by_one::{names, one_by_one};
 pub(crate) use self::set::{Set, Sets, TriedAll};
 
 use crate::{
-    core::{Moment, ResourceName, Validity},
+    core::{Fence, Moment, ResourceName, Validity},
     lease::{Lease, LeaseSet, LeaseShared},
     listeners::statistics::{Class, CountedEvent, RequestEnd},
     manager::{
@@ -44,8 +44,8 @@ impl LockManager {
             }
             Err(error) => {
                 tracing::debug!(%error, "a request for several resources was refused");
-                let class = self.stats.class(request.options.class.as_deref());
-                self.count(1, class, RequestEnd::Failed(error.kind()));
+                let class = self.calls.stats.class(request.options.class.as_deref());
+                self.count(class, RequestEnd::Failed(error.kind()), Duration::ZERO);
                 reply.answer(Err(error));
             }
         }
@@ -54,7 +54,7 @@ impl LockManager {
 
     fn admit_all(&self, request: &AcquireAll) -> Result<Vec<ValidRequest>, AcquireError> {
         self.may_admit()?;
-        let class = self.stats.class(request.options.class.as_deref());
+        let class = self.calls.stats.class(request.options.class.as_deref());
         let validate = |name: &ResourceName| {
             self.check(Acquire::with(name.as_bytes(), request.options.clone()), self.random.token(), class)
         };
@@ -69,11 +69,11 @@ impl LockManager {
             set.requests.iter().map(|request| Arc::clone(&request.terms.acquisition)).collect();
         let reply = set.reply.clone();
         self.sets.insert(tried[0].hold.token, set);
-        self.stats.note(None, CountedEvent::Attempted);
+        self.calls.stats.note(None, CountedEvent::Attempted);
         let (calls, happenings, in_flight) =
-            (self.calls(), self.happenings.clone(), Arc::new(self.shutdown.in_flight()));
+            (self.calls.clone(), self.turn.happenings.clone(), Arc::new(self.shutdown.in_flight()));
         // Validity counts from here: before anything is sent.
-        let (sent, began, asked) = (self.clock.now(), Instant::now(), self.seats.sets.ask());
+        let (sent, began, asked) = (self.clock.now(), Instant::now(), self.single_calls.sets.ask());
         actix_rt::spawn(async move {
             let tell = |outcome| {
                 let (tried, _in_flight) = (Arc::clone(&tried), Arc::clone(&in_flight));
@@ -105,16 +105,19 @@ impl LockManager {
 
     fn count_set(&self, set: &Set, end: RequestEnd) {
         let waited = set.asked.elapsed(self.clock.now());
-        self.count(set.requests.len(), set.requests[0].terms.class, end);
-        set.requests.iter().for_each(|request| request.span.ended(end.as_str(), 1, waited));
+        set.requests.iter().for_each(|request| self.end_one(request, end, waited, None));
+    }
+
+    /// Counts one resource of a set, and ends its span.
+    fn end_one(&self, request: &ValidRequest, end: RequestEnd, waited: Duration, fence: Option<Fence>) {
+        self.count(request.terms.class, end, waited);
+        request.span.ended(end.as_str(), (1, waited), fence);
     }
 
     /// Counts each resource of a set as a request.
-    fn count(&self, requests: usize, class: Option<Class>, end: RequestEnd) {
-        for _ in 0..requests {
-            self.stats.note(class, CountedEvent::Requested);
-            self.stats.note(class, CountedEvent::Ended(end));
-        }
+    fn count(&self, class: Option<Class>, end: RequestEnd, waited: Duration) {
+        self.calls.stats.note(class, CountedEvent::Requested);
+        self.calls.stats.note(class, CountedEvent::Ended { end, attempts: 1, waited, by_default: false });
     }
 
     pub(crate) fn tried_all(&mut self, TriedAll { tried, sent, outcome, _in_flight }: TriedAll) {
@@ -181,25 +184,22 @@ impl LockManager {
 
     fn all_granted(&mut self, set: Set, grants: Vec<Grant>, sent: Moment) {
         let Set { requests, reply, asked, .. } = set;
-        let (now, durability) = (self.clock.now(), self.store.durability());
+        let (now, durability) = (self.clock.now(), self.calls.store.durability());
         let waited = asked.elapsed(now);
         let ttl = requests[0].terms.acquisition.ttl;
         let mut leases = Vec::with_capacity(requests.len());
         let mut too_late = None;
         let in_time = Validity::granted(sent, ttl).is_valid(now);
         for (request, grant) in requests.into_iter().zip(grants) {
-            let (hold, class) = (request.terms.acquisition.hold.clone(), request.terms.class);
             if in_time {
-                request.span.granted(1, waited, grant.fence);
+                self.end_one(&request, RequestEnd::Granted, waited, grant.fence);
                 let state = self.hold_one(request, (asked, sent), grant, now);
-                self.count(1, state.terms.class, RequestEnd::Granted { attempts: 1, waited });
                 leases.push(Lease::new(state, Arc::clone(&self.renewers.manager), durability));
             } else {
-                let end = RequestEnd::Failed("too_late");
-                request.span.ended(end.as_str(), 1, waited);
+                self.end_one(&request, RequestEnd::Failed("too_late"), waited, None);
+                let hold = request.terms.acquisition.hold.clone();
                 too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
                 self.reclaim(hold, false, sent + ttl);
-                self.count(1, class, end);
             }
         }
         let set = LeaseSet::of(leases);
@@ -241,7 +241,7 @@ impl LockManager {
         for request in &mut requests {
             // From here on each resource is a request with a span of its own.
             let waited = asked.elapsed(self.clock.now());
-            std::mem::take(&mut request.span).ended(first_try.as_str(), 1, waited);
+            std::mem::take(&mut request.span).ended(first_try.as_str(), (1, waited), None);
         }
         let (manager, clock) = (Arc::clone(&self.address), Arc::clone(&self.clock));
         let in_flight = self.shutdown.in_flight();

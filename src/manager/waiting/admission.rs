@@ -1,4 +1,4 @@
-//! The admission of a request, which becomes an acquisition.
+//! The admission of a request, which becomes an acquisition, and the watch over its caller.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::{
     core::{Acquisition, Event, InvalidValue, Moment, RecordKey, Terms, Token},
     lease::Lease,
     listeners::statistics::{Class, CountedEvent, RequestEnd},
-    manager::{Asked, LockManager, Record, Role, WaitingRequest, is_alone, wanted},
+    manager::{Asked, LockManager, Record, Role, WaitingRequest, is_alone, stream::DEFER_FOR, wanted},
     request::{AcquireError, Request, ValidRequest},
     runtime::responder::{DeferredReply, Responder},
 };
@@ -18,13 +18,16 @@ impl LockManager {
     ) -> DeferredReply<Result<Lease, AcquireError>> {
         let (reply, deferred) = Responder::new();
         let (token, now) = (self.random.token(), self.clock.now());
-        let class = self.stats.class(request.options.class.as_deref());
-        self.stats.note(class, CountedEvent::Requested);
+        let class = self.calls.stats.class(request.options.class.as_deref());
+        self.calls.stats.note(class, CountedEvent::Requested);
         match self.may_admit().and_then(|()| Ok(self.check(request, token, class)?)) {
             Ok(request) => self.begin(request, reply, now),
             Err(error) => {
                 tracing::debug!(%error, "a request was refused");
-                self.stats.note(class, CountedEvent::Ended(RequestEnd::Failed(error.kind())));
+                let end = RequestEnd::Failed(error.kind());
+                let ended =
+                    CountedEvent::Ended { end, attempts: 0, waited: Duration::ZERO, by_default: false };
+                self.calls.stats.note(class, ended);
                 reply.answer(Err(error));
             }
         }
@@ -37,7 +40,7 @@ impl LockManager {
             return Err(AcquireError::ShuttingDown);
         }
         let pending = self.unsettled();
-        if pending >= self.settings.limits.max_pending {
+        if pending >= self.policy.settings.limits.max_pending {
             return Err(AcquireError::Busy { pending });
         }
         Ok(())
@@ -49,7 +52,7 @@ impl LockManager {
             let pending = |record: &RecordKey| self.engine.get(*record).is_some_and(Acquisition::has_caller);
             return self.records.waiting().into_iter().filter(pending).count() + self.sets.len();
         }
-        self.records.len().saturating_sub(self.held) + self.sets.len()
+        self.records.len().saturating_sub(self.shutdown.held) + self.sets.len()
     }
 
     /// Validates a request against the settings of the manager.
@@ -59,8 +62,15 @@ impl LockManager {
         token: Token,
         class: Option<Class>,
     ) -> Result<ValidRequest, InvalidValue> {
-        let own = self.own_pauses.as_ref();
-        ValidRequest::check(request, token, &self.settings, own, (&self.about, self.inbox), class)
+        let own = self.policy.own_pauses.as_ref();
+        ValidRequest::check(
+            request,
+            token,
+            &self.policy.settings,
+            own,
+            (&self.policy.about, self.policy.inbox),
+            class,
+        )
     }
 
     fn begin(&mut self, request: ValidRequest, reply: Responder<Result<Lease, AcquireError>>, now: Moment) {
@@ -73,7 +83,7 @@ impl LockManager {
             pauses: request.pauses.clone(),
             ttl: acquisition.ttl,
             ticket_ttl: acquisition.ticket.map_or(Duration::ZERO, |ticket| ticket.ttl),
-            grant_window: self.settings.wait.grant_window,
+            grant_window: self.policy.settings.wait.grant_window,
             alone: is_alone(acquisition),
         };
         let record = self.engine.admit(terms, wanted(acquisition, request.give_up_early));
@@ -94,5 +104,42 @@ impl LockManager {
         self.on_at(record, Event::Requested, now);
         // The end of the wait, and the departure of the caller, count during the first attempt too.
         self.watch(record, wait);
+    }
+
+    /// Wakes an acquisition after `pause`, and a waiter as soon as its caller goes.
+    pub(super) fn wake_after(&self, record: RecordKey, pause: Duration) {
+        self.records.set_timer(record, Some(pause));
+        self.watch_caller(record);
+    }
+
+    fn watch_caller(&self, record: RecordKey) {
+        self.records.with(record, |it| {
+            if let Some(waiter) = it.waiter().filter(|waiter| waiter.watch.is_none()) {
+                waiter.watch = Some(self.sources.watch(record, waiter.reply.caller_gone()));
+            }
+        });
+    }
+
+    /// Wakes a new waiter after `wait`, and as soon as its caller goes. The watch may be deferred, and wake a little later.
+    /// A try is answered by its attempt, and only its caller is watched.
+    pub(super) fn watch(&self, record: RecordKey, wait: Duration) {
+        let follows = || self.engine.get(record).is_some_and(Acquisition::is_following);
+        if !wait.is_zero() && (wait <= 2 * DEFER_FOR || follows()) {
+            return self.wake_after(record, wait);
+        }
+        self.sources.defer(record);
+    }
+
+    /// Starts the watches that were deferred long enough.
+    pub(crate) fn watch_deferred(&self, deferred: Vec<RecordKey>) {
+        let now = self.clock.now();
+        for record in deferred {
+            let waits = self.records.with(record, |it| it.timer.is_none() && it.waiter().is_some());
+            let Some(acquisition) = self.engine.get(record).filter(|_| waits == Some(true)) else { continue };
+            match acquisition.is_try() {
+                false => self.wake_after(record, acquisition.left(now)),
+                true => self.watch_caller(record),
+            }
+        }
     }
 }

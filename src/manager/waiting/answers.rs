@@ -23,7 +23,7 @@ impl LockManager {
         let held = self.records.with(record, |it| {
             let WaitingRequest { request, reply, grant, .. } = it.waiter()?;
             let (grant, durability) = grant.take()?;
-            request.span.granted(attempts, waited, grant.fence);
+            request.span.ended("granted", (attempts, waited), grant.fence);
             let holding = self.lease(record, request, sent, grant, now);
             let (lease, reply, by_default) =
                 (Arc::clone(&holding.lease), reply.clone(), request.waits_by_default);
@@ -32,22 +32,22 @@ impl LockManager {
             Some((lease, durability, reply, bound, by_default))
         });
         let Some((lease, durability, reply, bound, by_default)) = held.flatten() else { return };
-        self.default_waits.granted += u64::from(by_default);
         self.note_held(&lease, now, bound);
         let hold = lease.hold();
-        self.stats.note(lease.terms.class, CountedEvent::Ended(RequestEnd::Granted { attempts, waited }));
+        let granted = CountedEvent::Ended { end: RequestEnd::Granted, attempts, waited, by_default };
+        self.calls.stats.note(lease.terms.class, granted);
         tracing::debug!(
             resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.terms.acquisition.mode,
             fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
         );
         let lease = Lease::new(lease, Arc::clone(&self.renewers.manager), durability);
-        reply.answer_in_turn(&mut self.answers, Ok(lease), |unsent| {
+        reply.answer_in_turn(&mut self.turn.answers, Ok(lease), |unsent| {
             if let Ok(lease) = unsent {
                 lease.return_unused();
             }
         });
         // The caller has its lease: from here on its record is no more in hand.
-        self.in_hand = None;
+        self.turn.in_hand = None;
     }
 
     /// Makes the lease that was requested at `sent` and is granted now.
@@ -62,14 +62,14 @@ impl LockManager {
         let terms = LeaseTerms { events: request.terms.events.take(), ..request.terms.clone() };
         let times = (sent, now);
         let lease =
-            LeaseShared::granted(record, terms, &request.span, times, grant, &self.clock, &self.stats);
+            LeaseShared::granted(record, terms, &request.span, times, grant, &self.clock, &self.calls.stats);
         let lease = Arc::new(lease);
         Holding { lease, bound_to: request.bound_to.take(), renewer: None }
     }
 
     /// Counts a new lease, tells its listener, and has it monitored.
     pub(crate) fn note_held(&mut self, lease: &LeaseShared, now: Moment, bound: bool) {
-        self.held += 1;
+        self.shutdown.set_held(self.shutdown.held + 1);
         lease.tell(LeaseChange::Granted);
         self.records.set_timer(lease.record, Some(next_check(lease, now, bound, false)));
     }
@@ -104,13 +104,17 @@ impl LockManager {
         let found = self.records.with(record, |it| {
             let hold = it.hold.clone();
             let WaitingRequest { request, reply, answer, failure, unsent, .. } = it.waiter()?;
+            let (class, by_default) = (request.terms.class, request.waits_by_default);
             let ttl = request.terms.acquisition.ttl;
             let never_sent = || AcquireError::Store(StoreError::unavailable(NEVER_SENT));
             let never_sent = (*unsent && ended.told == Told::Nothing).then(never_sent);
             let failure = failure.take().or(never_sent);
-            Some((hold, request.terms.class, reply.clone(), answer.clone(), failure, ttl))
+            let span = std::mem::take(&mut request.span);
+            Some((hold, class, by_default, span, reply.clone(), answer.clone(), failure, ttl))
         });
-        let Some((hold, class, reply, answer, failure, ttl)) = found.flatten() else { return };
+        let Some((hold, class, by_default, span, reply, answer, failure, ttl)) = found.flatten() else {
+            return;
+        };
         let (counted, error) = match (ended.end, failure) {
             (End::Cancelled, _) => (RequestEnd::Cancelled, None),
             (End::TooLate, _) => (RequestEnd::Failed("too_late"), Some(AcquireError::TooLate { ttl })),
@@ -124,19 +128,14 @@ impl LockManager {
                 (end, Some(error))
             }
         };
-        self.stats.note(class, CountedEvent::Ended(counted));
-        self.trace.ended(&self.records, record, counted, ended.waited);
-        let end_span = self.records.with(record, |it| {
-            let request = &mut it.waiter()?.request;
-            Some((std::mem::take(&mut request.span), request.waits_by_default))
-        });
-        if let Some((span, by_default)) = end_span.flatten() {
-            self.default_waits.timed_out += u64::from(by_default && counted == RequestEnd::TimedOut);
-            span.ended(counted.as_str(), ended.attempts, ended.waited);
-        }
+        let Ended { attempts, waited, .. } = *ended;
+        self.calls.stats.note(class, CountedEvent::Ended { end: counted, attempts, waited, by_default });
+        self.trace.ended(&self.records, record, counted, waited);
+        span.ended(counted.as_str(), (attempts, waited), None);
+        drop(span);
         if let Some(error) = error {
             let (resource, token) = (&hold.resource, hold.token.prefix());
-            tracing::debug!(%resource, %token, attempts = ended.attempts, %error, "not granted");
+            tracing::debug!(%resource, %token, attempts, %error, "not granted");
             reply.answer(Err(error));
         }
     }

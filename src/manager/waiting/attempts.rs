@@ -27,7 +27,7 @@ impl LockManager {
     pub(crate) fn new_attempt(&self, record: RecordKey, sent: Moment) -> Option<Attempt> {
         let acquisition = |it: &mut Record| Some(Arc::clone(&it.waiter()?.request.terms.acquisition));
         let acquisition = self.records.with(record, acquisition)??;
-        self.stats.note(None, CountedEvent::Attempted);
+        self.calls.stats.note(None, CountedEvent::Attempted);
         Some(Attempt { record, acquisition, sent, overtook: false })
     }
 
@@ -69,7 +69,7 @@ impl LockManager {
                 if planted!("validity counted from the reply to an acquisition") {
                     sent = now;
                 }
-                let durability = self.store.durability();
+                let durability = self.calls.store.durability();
                 let receives = |it: &mut Record| {
                     let waiter = it.waiter()?;
                     waiter.grant = Some((grant, durability));

@@ -4,7 +4,6 @@ mod admission;
 mod answers;
 pub(crate) mod attempts;
 mod notified;
-mod watches;
 
 use crate::{
     core::{Event, Moment, RecordKey, Step},

@@ -20,7 +20,7 @@ impl LockManager {
             Notification::ToHolders(holders, notice) => return self.notice(&holders, &notice),
             Notification::Subscribed => {
                 self.engine.set_subscribed(true);
-                self.outage.subscribed();
+                self.calls.outage.subscribed();
                 // Notifications from before are lost.
                 return self.tell_queued_waiters(Event::Subscribed);
             }
@@ -34,7 +34,7 @@ impl LockManager {
     /// Handles the loss of notifications: waiters attempt as often as their backoff says.
     fn disconnected(&mut self, error: &StoreError) {
         self.engine.set_subscribed(false);
-        self.outage.disconnected(error);
+        self.calls.outage.disconnected(error);
         tracing::debug!(
             error = one_line(error),
             "not notified of hand-overs; waiting goes on with scheduled attempts alone"
