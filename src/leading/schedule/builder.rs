@@ -6,12 +6,10 @@ use actix::Addr;
 
 use super::{
     Control, Misfire, RunResult, Scheduler, Tick,
-    due::{DueRules, seed_of},
     job::{self, TickJob},
-    plan::TickPlan,
+    plan::{Rules, TickPlan, seed_of},
     progress::Floor,
     runner::PLAN,
-    state::Rules,
     time::whole_millis,
 };
 use crate::{
@@ -183,17 +181,15 @@ impl Schedule {
     {
         let name = ResourceName::new(&self.name)
             .map_err(|error| InvalidValue { field: "schedule.named".to_owned(), ..error })?;
-        let plan = self.plan.clone()?;
-        let rules = self.rules(&plan)?;
+        let rules = self.rules()?;
         let mut request = Acquire::new(&self.name).purpose("schedule").metadata(ROLE, "schedule");
-        request = request.metadata(PLAN, plan.in_words());
+        request = request.metadata(PLAN, rules.plan.in_words());
         request.options.ttl = self.ttl;
         let mut candidacy = Candidacy::from(request);
         candidacy.budget = self.finish_within.map(|time| ("schedule.finish_within", time));
         let control = Control { locks: locks.clone(), name, changed: Arc::default() };
         let job = TickJob {
             control: control.clone(),
-            plan,
             rules,
             at_most: self.at_most,
             work: job::boxed(work),
@@ -203,9 +199,10 @@ impl Schedule {
         Ok(Scheduler { control, election: elect(locks, candidacy, job)? })
     }
 
-    fn rules(&self, plan: &TickPlan) -> Result<Rules, InvalidValue> {
+    fn rules(&self) -> Result<Rules, InvalidValue> {
         const MILLISECOND: Duration = Duration::from_millis(1);
         const YEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+        let plan = self.plan.clone()?;
         if let Some(time) = self.at_most {
             in_range("schedule.at_most", time, MILLISECOND, YEAR)?;
         }
@@ -215,11 +212,10 @@ impl Schedule {
             number("schedule.misfire", most, 1_000)?;
         }
         Ok(Rules {
-            due: DueRules {
-                misfire: self.misfire,
-                jitter: whole_millis("schedule.jitter", self.jitter)?,
-                seed: seed_of(&self.name),
-            },
+            plan,
+            misfire: self.misfire,
+            jitter: whole_millis("schedule.jitter", self.jitter)?,
+            seed: seed_of(&self.name),
             at_least: whole_millis("schedule.at_least", self.at_least)?,
             at_once: number("schedule.overlap", self.overlap, 1_000)?,
             history: number("schedule.history", self.history, 100)?,

@@ -7,16 +7,22 @@ use jiff::{
 };
 use parking_lot::Mutex;
 
-use super::{expression, time::Millis};
+use super::{
+    expression,
+    time::{Gap, Millis},
+};
 use crate::core::InvalidValue;
 
 /// The time within which an expression must have a tick.
 const FIVE_YEARS: Millis = 5 * 366 * 24 * 60 * 60 * 1_000;
 
+/// The number of characters of a plan that other processes are told.
+pub(super) const LONGEST_WORDS: usize = 200;
+
 /// A cron expression in a time zone.
 #[derive(Debug)]
 pub(super) struct Cron {
-    /// The expression and its zone, as other processes are told them.
+    /// The expression and its zone, as other processes are told them: cut if they are long.
     pub(super) words: String,
     pattern: croner::Cron,
     zone: TimeZone,
@@ -25,30 +31,15 @@ pub(super) struct Cron {
     gaps: Mutex<[Option<Gap>; 2]>,
 }
 
-/// The time from one tick to the next one, in which each question has the same answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Gap {
-    /// Its first moment. `None`: no tick was before.
-    last: Option<Millis>,
-    /// The moment after it. `None`: no tick comes any more.
-    next: Option<Millis>,
-}
-
-impl Gap {
-    fn has(&self, time: Millis) -> bool {
-        self.last.is_none_or(|last| last <= time) && self.next.is_none_or(|next| time < next)
-    }
-}
-
 impl Cron {
     /// Reads a cron expression with seconds, and the name of a zone in the database of the IANA. An expression without a tick
     /// in the five years after `now` is refused.
     pub(super) fn new(expression: &str, zone: &str, now: Millis) -> Result<Self, InvalidValue> {
         let fields: Vec<&str> = expression.split_whitespace().collect();
-        let words = format!("{} {zone}", fields.join(" "));
+        let words = format!("{} {zone}", fields.join(" ")).chars().take(LONGEST_WORDS).collect();
         let (pattern, zone) = (expression::read(expression)?, zone_of(zone, jiff::tz::db())?);
         let cron = Self { words, pattern, zone, gaps: Mutex::default() };
-        let next = cron.after(now);
+        let next = cron.gap(now).next;
         if next.is_some_and(|next| next.saturating_sub(now) <= FIVE_YEARS) {
             return Ok(cron);
         }
@@ -61,26 +52,21 @@ impl Cron {
         Err(InvalidValue::new("schedule.cron", expression, allowed))
     }
 
-    pub(super) fn at_or_before(&self, time: Millis) -> Option<Millis> {
-        self.gap(time)?.last
-    }
-
-    pub(super) fn after(&self, time: Millis) -> Option<Millis> {
-        self.gap(time)?.next
-    }
-
-    /// Returns the gap in which this time lies. `None` after the years in which ticks are searched: nothing is known there.
-    fn gap(&self, time: Millis) -> Option<Gap> {
+    /// Returns the gap in which this time lies. After the years in which ticks are searched nothing is known, nor remembered.
+    pub(super) fn gap(&self, time: Millis) -> Gap {
         let [latest, earlier] = *self.gaps.lock();
-        if let Some(gap) = [latest, earlier].into_iter().flatten().find(|gap| gap.has(time)) {
-            return Some(gap);
+        let is_inside =
+            |gap: &Gap| gap.last.is_none_or(|last| last <= time) && gap.next.is_none_or(|next| time < next);
+        if let Some(gap) = [latest, earlier].into_iter().flatten().find(is_inside) {
+            return gap;
         }
-        let zoned = self.zoned(time).filter(|zoned| i32::from(zoned.year()) < YEAR_UPPER_LIMIT)?;
+        let is_searched = |zoned: &Zoned| i32::from(zoned.year()) < YEAR_UPPER_LIMIT;
+        let Some(zoned) = self.zoned(time).filter(is_searched) else { return Gap::default() };
         let last = self.pattern.find_previous_occurrence(&zoned, true).ok();
         let next = self.pattern.find_next_occurrence(&zoned, false).ok();
         let gap = Gap { last: last.as_ref().and_then(millis), next: next.as_ref().and_then(millis) };
         *self.gaps.lock() = [Some(gap), latest];
-        Some(gap)
+        gap
     }
 
     /// Returns the second of this time: ticks are at whole ones.
@@ -126,9 +112,9 @@ mod tests {
     fn ticks(expression: &str, from: &str, to: &str) -> Vec<String> {
         let cron = cron(expression);
         let [from, to] = [from, to].map(|minute| at(&format!("{minute}:00Z")));
-        let later = successors(cron.after(from), |tick| cron.after(*tick));
+        let later = successors(cron.gap(from).next, |tick| cron.gap(*tick).next);
         let forward: Vec<_> = later.take_while(|tick| *tick <= to).collect();
-        let earlier = successors(cron.at_or_before(to), |tick| cron.at_or_before(*tick - 1));
+        let earlier = successors(cron.gap(to).last, |tick| cron.gap(*tick - 1).last);
         let mut backward: Vec<_> = earlier.take_while(|tick| *tick > from).collect();
         backward.reverse();
         assert_eq!(forward, backward, "{expression}");
@@ -153,34 +139,34 @@ mod tests {
             assert_eq!(ticks(expression, from, to).join(" "), expected, "{expression} from {from}");
         }
         let cron = cron("*/10 * * * * *");
-        assert_eq!(cron.at_or_before(25_999), Some(20_000));
-        assert_eq!((cron.at_or_before(30_000), cron.after(30_000)), (Some(30_000), Some(40_000)));
+        assert_eq!(cron.gap(25_999), Gap { last: Some(20_000), next: Some(30_000) });
+        assert_eq!(cron.gap(30_000), Gap { last: Some(30_000), next: Some(40_000) });
     }
 
     #[test]
     fn a_year_that_is_over_has_no_more_ticks_which_is_searched_once() {
         let cron = cron("0 0 0 1 1 * 2020");
         let (last, over) = (at("2019-12-31T23:00:00Z"), at("2026-01-01T00:00:00Z"));
-        assert_eq!((cron.after(over), cron.at_or_before(over)), (None, Some(last)));
+        let (before, after) = (Gap { last: None, next: Some(last) }, Gap { last: Some(last), next: None });
+        assert_eq!(cron.gap(over), after);
         let known = *cron.gaps.lock();
-        let before = Gap { last: None, next: Some(last) };
-        assert_eq!(known, [Some(Gap { last: Some(last), next: None }), Some(before)]);
+        assert_eq!(known, [Some(after), Some(before)]);
         for time in [last, last + 1, over - 1, over + 1_000, at("2400-01-01T00:00:00Z")] {
-            assert_eq!((cron.after(time), cron.at_or_before(time)), (None, Some(last)));
+            assert_eq!(cron.gap(time), after);
         }
         assert_eq!(*cron.gaps.lock(), known);
-        assert_eq!(cron.after(last - 1), Some(last), "a clock that went back");
+        assert_eq!(cron.gap(last - 1), before, "a clock that went back");
     }
 
     #[test]
     fn a_time_after_the_years_that_are_searched_leaves_nothing_to_be_remembered() {
         let cron = cron("0 30 8 * * *");
         let now = at("2026-01-14T00:00:00Z");
-        let before = (cron.at_or_before(now), cron.after(now));
+        let before = cron.gap(now);
         for time in [at("5000-06-01T00:00:00Z"), at("9000-01-01T00:00:00Z"), u64::MAX] {
-            assert_eq!((cron.at_or_before(time), cron.after(time)), (None, None));
+            assert_eq!(cron.gap(time), Gap::default());
         }
-        assert_eq!((cron.at_or_before(now), cron.after(now)), before);
+        assert_eq!(cron.gap(now), before);
     }
 
     #[test]

@@ -7,9 +7,8 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     control::Control,
-    plan::TickPlan,
+    plan::Rules,
     progress::Floor,
-    state::Rules,
     tick::{Outcome, Tick},
 };
 use crate::{
@@ -21,7 +20,6 @@ use crate::{
 /// A schedule in one process, as its runner knows it.
 pub(super) struct TickJob {
     pub(super) control: Control,
-    pub(super) plan: TickPlan,
     pub(super) rules: Rules,
     pub(super) at_most: Option<Duration>,
     pub(super) work: TickWork,

@@ -26,7 +26,6 @@ mod builder;
 mod control;
 #[cfg(feature = "cron")]
 mod cron;
-mod due;
 #[cfg(feature = "cron")]
 mod expression;
 mod job;
@@ -43,7 +42,7 @@ mod trouble;
 pub use self::{
     builder::Schedule,
     control::{Control, Scheduler, Status},
-    due::Misfire,
     job::RunResult,
+    plan::Misfire,
     tick::{Outcome, Run, Tick},
 };

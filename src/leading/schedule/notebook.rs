@@ -7,8 +7,9 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    plan::WantedTick,
     progress::Floor,
-    state::{ScheduleState, WantedTick},
+    state::ScheduleState,
     tick::Tick,
     time::{LATEST, Millis, millis},
     trouble::StoreTrouble,

@@ -23,7 +23,7 @@ impl TermWork for TickJob {
 
     /// Compares the plan of whoever runs the schedule with the own one.
     fn hear_of(&self, other: &Holder) {
-        let (name, words) = (self.name(), self.plan.in_words());
+        let (name, words) = (self.name(), self.rules.plan.in_words());
         let plan = other.metadata.get(PLAN).filter(|plan| **plan != words);
         let Some(plan) = plan else { return };
         if self.foreign_plan.borrow().as_ref() != Some(plan) {

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    due::{Due, DueRules},
-    plan::TickPlan,
+    plan::{Rules, Step, TickPlan, WantedTick},
     progress::ScheduleProgress,
     tick::{Entry, Outcome, Run, Tick, Written},
     time::{Millis, check_time, millis},
@@ -40,38 +39,6 @@ struct AskedRun {
     later: Map<String, Value>,
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct Rules {
-    pub(super) due: DueRules,
-    /// The shortest time between the starts of two runs.
-    pub(super) at_least: Millis,
-    pub(super) at_once: usize,
-    pub(super) history: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Claim(WantedTick),
-    /// Nothing before this time. `None`: until something changes.
-    Wait(Option<Millis>),
-    /// A later runner has claimed a tick: this one is none any more.
-    Overtaken,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WantedTick {
-    pub(super) scheduled_for: Millis,
-    asked: bool,
-}
-
-impl WantedTick {
-    /// Returns the time of the store before which it is not claimed. A run that was asked for has none, since the store's
-    /// clock may have gone back since.
-    pub(super) const fn not_before(&self) -> Millis {
-        if self.asked { 0 } else { self.scheduled_for }
-    }
-}
-
 impl ScheduleState {
     /// Returns the state of a schedule that nobody has seen before: the ticks up to now are not its own.
     pub(super) fn begun(now: Millis, token: Token) -> Self {
@@ -98,36 +65,28 @@ impl ScheduleState {
     /// Returns true if the last tick was far in the future: the clock of the store was ahead when it was claimed. Nothing of
     /// the plan runs until that time.
     pub(super) fn is_ahead(&self, plan: &TickPlan, now: Millis) -> bool {
-        plan.after(now).is_some_and(|next| self.progress.last > next)
+        plan.gap(now).next.is_some_and(|next| self.progress.last > next)
     }
 
     /// Returns the next step of the runner that has this fence and so many runs going on.
-    pub(super) fn step(
-        &self,
-        plan: &TickPlan,
-        rules: &Rules,
-        fence: Option<Fence>,
-        running: usize,
-        now: Millis,
-    ) -> Step {
+    pub(super) fn step(&self, rules: &Rules, fence: Option<Fence>, running: usize, now: Millis) -> Step {
         if fence.is_some_and(|fence| fence.get() < self.fence) {
             return Step::Overtaken;
         }
         if running >= rules.at_once {
             return Step::Wait(None);
         }
-        let (due, asked) = match &self.asked {
-            Some(asked) => (Due::Now(asked.at), true),
-            None if self.paused => (Due::At(None), false),
-            None => (rules.due.due(plan, self.progress.last, now), false),
+        let step = match &self.asked {
+            Some(asked) => Step::Claim(WantedTick { scheduled_for: asked.at, asked: true }),
+            None if self.paused => Step::Wait(None),
+            None => rules.due(self.progress.last, now),
         };
         let rests_until =
             if self.progress.number == 0 { 0 } else { self.started.saturating_add(rules.at_least) };
-        match due {
+        match step {
             // A clock that went back does not stop a schedule for as long as it went back.
-            Due::Now(_) if (self.started..rests_until).contains(&now) => Step::Wait(Some(rests_until)),
-            Due::Now(scheduled_for) => Step::Claim(WantedTick { scheduled_for, asked }),
-            Due::At(time) => Step::Wait(time),
+            Step::Claim(_) if (self.started..rests_until).contains(&now) => Step::Wait(Some(rests_until)),
+            step => step,
         }
     }
 
@@ -194,7 +153,7 @@ impl ScheduleState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leading::schedule::{due::Misfire, time::time_of};
+    use crate::leading::schedule::{plan::Misfire, time::time_of};
 
     const PLAN: TickPlan = TickPlan::Every(100);
 
@@ -203,12 +162,11 @@ mod tests {
     }
 
     fn rules() -> Rules {
-        let due = DueRules { misfire: Misfire::Once, jitter: 0, seed: 0 };
-        Rules { due, at_least: 0, at_once: 1, history: 2 }
+        Rules { plan: PLAN, misfire: Misfire::Once, jitter: 0, seed: 0, at_least: 0, at_once: 1, history: 2 }
     }
 
     fn step(state: &ScheduleState, rules: &Rules, running: usize, now: Millis) -> Step {
-        state.step(&PLAN, rules, Some(Fence::new(5)), running, now)
+        state.step(rules, Some(Fence::new(5)), running, now)
     }
 
     fn claim(state: &mut ScheduleState, now: Millis) -> Tick {
@@ -230,7 +188,7 @@ mod tests {
     fn who_has_a_smaller_fence_than_the_last_claim_is_overtaken() {
         let mut state = begun(0);
         claim(&mut state, 100);
-        let step = |fence| state.step(&PLAN, &rules(), fence, 0, 200);
+        let step = |fence| state.step(&rules(), fence, 0, 200);
         assert_eq!(step(Some(Fence::new(4))), Step::Overtaken);
         assert!(matches!(step(Some(Fence::new(5))), Step::Claim(_)));
         assert!(matches!(step(None), Step::Claim(_)), "a store without fences");

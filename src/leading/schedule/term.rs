@@ -9,7 +9,8 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use super::{
     job::{EndedRun, TickJob, run},
     notebook::{Notebook, Redone},
-    state::{ScheduleState, Step, WantedTick},
+    plan::{Step, WantedTick},
+    state::ScheduleState,
     tick::{Outcome, Tick},
     trouble::StoreTrouble,
 };
@@ -112,14 +113,13 @@ impl RunnerTerm {
     }
 
     fn step(&self, running: usize) -> Option<Step> {
-        let TickJob { plan, rules, .. } = &*self.job;
         let (fence, now) = (self.lease.fence(), self.notebook.now());
-        self.notebook.state().map(|state| state.step(plan, rules, fence, running, now))
+        self.notebook.state().map(|state| state.step(&self.job.rules, fence, running, now))
     }
 
     fn tell_of_future(&mut self) {
         let now = self.notebook.now();
-        let is_ahead = self.notebook.state().is_some_and(|state| state.is_ahead(&self.job.plan, now));
+        let is_ahead = self.notebook.state().is_some_and(|state| state.is_ahead(&self.job.rules.plan, now));
         if is_ahead && !self.told_of_future {
             tracing::warn!(
                 schedule = %self.job.name(),

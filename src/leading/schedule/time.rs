@@ -10,6 +10,15 @@ pub(super) type Millis = u64;
 /// The latest time that a schedule knows: the end of the year 9999. Nobody can show a later one.
 pub(super) const LATEST: Millis = 253_402_300_799_999;
 
+/// The time from one tick to the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Gap {
+    /// Its first moment, that of a tick. `None`: no tick was before.
+    pub(super) last: Option<Millis>,
+    /// The moment after it, that of the next tick. `None`: no tick comes any more.
+    pub(super) next: Option<Millis>,
+}
+
 pub(super) fn millis(time: Duration) -> Millis {
     u64::try_from(time.as_millis()).unwrap_or(Millis::MAX)
 }
