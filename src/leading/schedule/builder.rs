@@ -9,7 +9,7 @@ use super::{
     job::{self, TickJob},
     plan::{Rules, TickPlan, seed_of},
     progress::Floor,
-    runner::PLAN,
+    term::PLAN,
     time::whole_millis,
 };
 use crate::{

@@ -1,6 +1,6 @@
-//! The control of a schedule from any process of the fleet, its status, and the handle where it was started.
+//! The control of a schedule from any process of the fleet, and the handle where it was started.
 
-use std::{fmt, ops::Deref, sync::Arc, time::SystemTime};
+use std::{fmt, ops::Deref, sync::Arc};
 
 use actix::Addr;
 use tokio::sync::{Notify, oneshot};
@@ -9,8 +9,8 @@ use super::{
     notebook::{Notebook, Redone},
     progress::Floor,
     state::ScheduleState,
-    tick::Run,
-    time::{Millis, time_of},
+    tick::{Run, Status},
+    time::Millis,
 };
 use crate::{
     core::ResourceName,
@@ -47,25 +47,6 @@ pub struct Control {
     pub(super) changed: Arc<Notify>,
 }
 
-/// The status of a schedule in the whole fleet. Times are those of the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Status {
-    /// The time of the store.
-    pub now: SystemTime,
-    /// True if the schedule is paused.
-    pub paused: bool,
-    /// The time at which a run was asked for that has not begun yet.
-    pub asked: Option<SystemTime>,
-    /// The time of the last tick of the plan that was claimed. Before the first one, and after a pause, the time of the start,
-    /// or of the end of the pause.
-    pub last: SystemTime,
-    /// The number of runs since the schedule was begun.
-    pub runs: u64,
-    /// The latest runs, the latest first.
-    pub history: Vec<Run>,
-}
-
 impl Control {
     /// Finds the schedule of this name. `None` if the store knows none: no process has run it yet, or its name is another one.
     ///
@@ -88,15 +69,7 @@ impl Control {
     pub async fn status(&self) -> Result<Option<Status>, StoreError> {
         let mut notebook = self.notebook(Floor::default());
         notebook.read().await?;
-        let now = time_of(notebook.now());
-        Ok(notebook.state().map(|state| Status {
-            now,
-            paused: state.paused,
-            asked: state.asked_at().map(time_of),
-            last: time_of(state.progress.last),
-            runs: state.progress.number,
-            history: state.history(),
-        }))
+        Ok(notebook.state.as_ref().map(|state| state.status(notebook.now())))
     }
 
     /// Returns true if the schedule is paused.

@@ -32,17 +32,15 @@ mod job;
 mod notebook;
 mod plan;
 mod progress;
-mod runner;
 mod state;
 mod term;
 mod tick;
 mod time;
-mod trouble;
 
 pub use self::{
     builder::Schedule,
-    control::{Control, Scheduler, Status},
+    control::{Control, Scheduler},
     job::RunResult,
     plan::Misfire,
-    tick::{Outcome, Run, Tick},
+    tick::{Outcome, Run, Status, Tick},
 };

@@ -12,10 +12,9 @@ use super::{
     state::ScheduleState,
     tick::Tick,
     time::{LATEST, Millis, millis},
-    trouble::StoreTrouble,
 };
 use crate::{
-    core::{Doubling, Fence, ResourceName, Token},
+    core::{Doubling, Fence, ResourceName, Token, one_line},
     manager::LockManager,
     request::queries::UseRegister,
     runtime::env::{Draw, Random, SystemRandom},
@@ -37,7 +36,8 @@ pub(super) struct Notebook {
     locks: Addr<LockManager>,
     name: ResourceName,
     revision: Option<Token>,
-    state: Option<ScheduleState>,
+    /// The state, if it was seen and there is one.
+    pub(super) state: Option<ScheduleState>,
     seen: Option<(Duration, Instant)>,
     floor: Floor,
     /// True if the store has an older state than this one.
@@ -55,14 +55,9 @@ pub(super) enum Redone {
 }
 
 impl Notebook {
-    pub(super) const fn new(locks: Addr<LockManager>, name: ResourceName, floor: Floor) -> Self {
-        let claims = StoreTrouble::NONE;
+    pub(super) fn new(locks: Addr<LockManager>, name: ResourceName, floor: Floor) -> Self {
+        let claims = StoreTrouble::default();
         Self { locks, name, revision: None, state: None, seen: None, floor, is_raised: false, claims }
-    }
-
-    /// Returns the state, if it was seen and there is one.
-    pub(super) const fn state(&self) -> Option<&ScheduleState> {
-        self.state.as_ref()
     }
 
     /// Returns the time of the store: what it said last, and the time since the answer came. It is never ahead of the store,
@@ -220,5 +215,43 @@ impl Notebook {
             let name = &self.name;
             StoreError::corrupt(format!("the state of the schedule {name} cannot be read: {reason}"))
         })
+    }
+}
+
+/// A trouble with the store that may last, of which the log is warned once: the kind of its last error, until it is over.
+#[derive(Default)]
+pub(super) struct StoreTrouble(Option<&'static str>);
+
+impl StoreTrouble {
+    /// Logs an error, as a warning if it is of another kind than the last one.
+    pub(super) fn tell(&mut self, schedule: &ResourceName, what: &str, error: &StoreError) {
+        let error_line = one_line(error);
+        if self.is_news(error.kind()) {
+            tracing::warn!(%schedule, error = error_line, "{what}");
+        } else {
+            tracing::debug!(%schedule, error = error_line, "{what}");
+        }
+    }
+
+    pub(super) fn over(&mut self) {
+        self.0 = None;
+    }
+
+    fn is_news(&mut self, kind: &'static str) -> bool {
+        self.0.replace(kind) != Some(kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lasts_is_news_once_and_again_when_it_was_over() {
+        let mut trouble = StoreTrouble::default();
+        let news = ["denied", "denied", "corrupt", "denied", "denied"].map(|kind| trouble.is_news(kind));
+        assert_eq!(news, [true, false, true, true, false]);
+        trouble.over();
+        assert!(trouble.is_news("denied"));
     }
 }

@@ -4,14 +4,11 @@ use std::{cell::RefCell, collections::VecDeque, rc::Rc};
 
 use serde::{Deserialize, Serialize};
 
-use super::time::{Millis, check_time};
+use super::time::Millis;
 use crate::core::Token;
 
 /// The number of runs that were asked for and claimed whose tokens are kept.
 const SERVED: usize = 16;
-
-/// The largest number of runs: readers of JSON have whole numbers up to here.
-const MOST_RUNS: u64 = 1 << 53;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -45,17 +42,6 @@ impl ScheduleProgress {
         floor.clone_from(self);
     }
 
-    /// Checks what was read, so that it can be shown and counted on. An error is the reason why no schedule comes to it.
-    pub(super) fn check(&self) -> Result<(), String> {
-        check_time("last", self.last)?;
-        let too_many = || Err(format!("number is {}, more than {MOST_RUNS}", self.number));
-        if self.number <= MOST_RUNS { Ok(()) } else { too_many() }
-    }
-
-    pub(super) fn count(&mut self) {
-        self.number = self.number.saturating_add(1);
-    }
-
     pub(super) fn serve(&mut self, id: String) {
         if !self.has_served(&id) {
             self.served.push_back(id);
@@ -71,11 +57,9 @@ impl ScheduleProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leading::schedule::state::ScheduleState;
 
     fn progress(number: u64, last: Millis, served: std::ops::Range<u64>) -> ScheduleProgress {
-        let mut progress =
-            ScheduleProgress { last, number, ..ScheduleProgress::begun(0, Token::from_bits(1)) };
+        let mut progress = ScheduleProgress { last, number, ..ScheduleProgress::default() };
         served.for_each(|id| progress.serve(id.to_string()));
         progress
     }
@@ -99,37 +83,5 @@ mod tests {
         anew.meet(&mut floor);
         assert_eq!((anew.last, anew.number, anew.has_served("1")), (10, 0, false));
         assert_eq!(floor, anew);
-    }
-
-    #[test]
-    fn times_after_the_year_9999_and_numbers_that_cannot_be_counted_on_are_told_apart_from_others() {
-        let check = |text: &str| serde_json::from_str::<ScheduleState>(text).unwrap().check();
-        let (latest, later) = (253_402_300_799_999_u64, 253_402_300_800_000_u64);
-        for (text, field) in [
-            (r#"{"last":TIME}"#, "last"),
-            (r#"{"started":TIME}"#, "started"),
-            (r#"{"asked":{"at":TIME,"id":"1"}}"#, "asked.at"),
-            (r#"{"runs":[{},{"scheduled_for":TIME}]}"#, "runs.scheduled_for"),
-            (r#"{"runs":[{},{"started":TIME}]}"#, "runs.started"),
-        ] {
-            assert_eq!(check(&text.replace("TIME", &latest.to_string())), Ok(()), "{field}");
-            for time in [later, u64::MAX] {
-                let told = format!("{field} is {time}, after the year 9999");
-                assert_eq!(check(&text.replace("TIME", &time.to_string())), Err(told));
-            }
-        }
-        assert_eq!(check(r#"{"number":9007199254740992}"#), Ok(()));
-        assert!(
-            check(r#"{"number":18446744073709551615}"#)
-                .unwrap_err()
-                .starts_with("number is 18446744073709551615")
-        );
-    }
-
-    #[test]
-    fn a_counter_at_its_end_does_not_overflow() {
-        let mut progress = progress(u64::MAX, 0, 0..0);
-        progress.count();
-        assert_eq!(progress.number, u64::MAX);
     }
 }

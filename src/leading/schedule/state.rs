@@ -8,17 +8,20 @@ use serde_json::{Map, Value};
 use super::{
     plan::{Rules, Step, TickPlan, WantedTick},
     progress::ScheduleProgress,
-    tick::{Entry, Outcome, Run, Tick, Written},
-    time::{Millis, check_time, millis},
+    tick::{Entry, Outcome, Status, Tick, Written},
+    time::{Millis, check_time, millis, time_of},
 };
 use crate::core::{Fence, Token};
+
+/// The largest number of runs: readers of JSON have whole numbers up to here.
+const MOST_RUNS: u64 = 1 << 53;
 
 /// The state of a schedule. Times are in milliseconds since 1970, by the clock of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct ScheduleState {
     #[serde(flatten)]
-    pub(super) progress: ScheduleProgress,
+    progress: ScheduleProgress,
     claim: String,
     fence: u64,
     /// The time of the last claim.
@@ -47,10 +50,17 @@ impl ScheduleState {
 
     /// Checks what was read, so that it can be shown and counted on. An error is the reason why no schedule comes to it.
     pub(super) fn check(&self) -> Result<(), String> {
-        self.progress.check()?;
+        check_time("last", self.progress.last)?;
+        let number = self.progress.number;
+        if number > MOST_RUNS {
+            return Err(format!("number is {number}, more than {MOST_RUNS}"));
+        }
         check_time("started", self.started)?;
         self.asked.iter().try_for_each(|asked| check_time("asked.at", asked.at))?;
-        self.runs.iter().try_for_each(Entry::check)
+        self.runs.iter().try_for_each(|run| {
+            check_time("runs.scheduled_for", run.scheduled_for)?;
+            check_time("runs.started", run.started)
+        })
     }
 
     /// Raises the progress to what this runner has seen before, and returns true if the store has forgotten some of that by a
@@ -104,7 +114,7 @@ impl ScheduleState {
         } else {
             self.progress.last = scheduled_for;
         }
-        self.progress.count();
+        self.progress.number += 1;
         self.claim = token.to_hex();
         self.fence = fence.map_or(self.fence, Fence::get);
         self.started = now;
@@ -140,20 +150,22 @@ impl ScheduleState {
         }
     }
 
-    /// Returns the time at which a run was asked for that has not begun yet.
-    pub(super) fn asked_at(&self) -> Option<Millis> {
-        self.asked.as_ref().map(|asked| asked.at)
-    }
-
-    pub(super) fn history(&self) -> Vec<Run> {
-        self.runs.iter().map(Entry::run).collect()
+    pub(super) fn status(&self, now: Millis) -> Status {
+        Status {
+            now: time_of(now),
+            paused: self.paused,
+            asked: self.asked.as_ref().map(|asked| time_of(asked.at)),
+            last: time_of(self.progress.last),
+            runs: self.progress.number,
+            history: self.runs.iter().map(Entry::run).collect(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leading::schedule::{plan::Misfire, time::time_of};
+    use crate::leading::schedule::plan::Misfire;
 
     const PLAN: TickPlan = TickPlan::Every(100);
 
@@ -239,7 +251,7 @@ mod tests {
         }
         state.ended(1, Duration::from_millis(7), &Outcome::Done);
         state.ended(2, Duration::from_millis(7), &Outcome::failed(&"x".repeat(201)));
-        let history = state.history();
+        let history = state.status(0).history;
         assert_eq!(history.iter().map(|run| run.tick.number).collect::<Vec<_>>(), [3, 2]);
         let failed = Outcome::Failed(format!("{}…", "x".repeat(200)));
         assert_eq!(history[1].ended, Some((Duration::from_millis(7), failed)));
@@ -255,7 +267,7 @@ mod tests {
         let text = serde_json::to_string(&state).unwrap();
         let later = text.replace(r#"{"failed":"#, r#"{"postponed":"#).replacen('{', r#"{"new":{"er":1},"#, 1);
         let mut state: ScheduleState = serde_json::from_str(&later).unwrap();
-        assert_eq!(state.history()[0].ended, Some((Duration::ZERO, Outcome::Unknown)));
+        assert_eq!(state.status(0).history[0].ended, Some((Duration::ZERO, Outcome::Unknown)));
         claim(&mut state, 200);
         let text = serde_json::to_string(&state).unwrap();
         assert!(text.contains(r#""new":{"er":1}"#) && text.contains(r#"{"postponed":"no paper"}"#), "{text}");
@@ -280,5 +292,27 @@ mod tests {
         state.ask(Token::from_bits(1), 1_030);
         let Step::Claim(wanted) = step(&state, &rules(), 0, 10) else { panic!("it waits") };
         assert_eq!((wanted.scheduled_for, wanted.not_before()), (1_030, 0));
+    }
+
+    #[test]
+    fn times_after_the_year_9999_and_numbers_that_cannot_be_counted_on_are_told_apart_from_others() {
+        let check = |text: &str| serde_json::from_str::<ScheduleState>(text).unwrap().check();
+        let (latest, later) = (253_402_300_799_999_u64, 253_402_300_800_000_u64);
+        for (text, field) in [
+            (r#"{"last":TIME}"#, "last"),
+            (r#"{"started":TIME}"#, "started"),
+            (r#"{"asked":{"at":TIME,"id":"1"}}"#, "asked.at"),
+            (r#"{"runs":[{},{"scheduled_for":TIME}]}"#, "runs.scheduled_for"),
+            (r#"{"runs":[{},{"started":TIME}]}"#, "runs.started"),
+        ] {
+            assert_eq!(check(&text.replace("TIME", &latest.to_string())), Ok(()), "{field}");
+            for time in [later, u64::MAX] {
+                let told = format!("{field} is {time}, after the year 9999");
+                assert_eq!(check(&text.replace("TIME", &time.to_string())), Err(told));
+            }
+        }
+        assert_eq!(check(r#"{"number":9007199254740992}"#), Ok(()));
+        let told = "number is 18446744073709551615, more than 9007199254740992".to_owned();
+        assert_eq!(check(r#"{"number":18446744073709551615}"#), Err(told));
     }
 }

@@ -8,18 +8,20 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     job::{EndedRun, TickJob, run},
-    notebook::{Notebook, Redone},
+    notebook::{Notebook, Redone, StoreTrouble},
     plan::{Step, WantedTick},
     state::ScheduleState,
     tick::{Outcome, Tick},
-    trouble::StoreTrouble,
 };
 use crate::{
     core::{Fence, one_line},
-    leading::election::TermEnd,
+    leading::election::{TermEnd, TermWork},
     lease::Lease,
-    store::StoreError,
+    store::{Holder, StoreError},
 };
+
+/// The key of a runner's metadata that says its plan in words.
+pub(super) const PLAN: &str = "plan";
 
 /// The interval in which a runner that has nothing to do looks for a pause and for runs that were asked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -27,7 +29,30 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The time after a claim that others have come before.
 const CLAIM_AGAIN: Duration = Duration::from_millis(20);
 
-pub(super) struct RunnerTerm {
+impl TermWork for TickJob {
+    const HEARS: bool = true;
+
+    async fn term(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
+        RunnerTerm::new(self, lease, stop).run().await
+    }
+
+    /// Compares the plan of whoever runs the schedule with the own one.
+    fn hear_of(&self, other: &Holder) {
+        let (name, words) = (self.name(), self.rules.plan.in_words());
+        let plan = other.metadata.get(PLAN).filter(|plan| **plan != words);
+        let Some(plan) = plan else { return };
+        if self.foreign_plan.borrow().as_ref() != Some(plan) {
+            tracing::warn!(
+                schedule = %name, plan = words, other_plan = plan, host = other.metadata.get("host"),
+                pid = other.metadata.get("pid"),
+                "the schedule of this name runs with another plan, which counts while its process is elected"
+            );
+            self.foreign_plan.replace(Some(plan.clone()));
+        }
+    }
+}
+
+struct RunnerTerm {
     job: Rc<TickJob>,
     lease: Arc<Lease>,
     notebook: Notebook,
@@ -43,14 +68,14 @@ pub(super) struct RunnerTerm {
 type Runs = FuturesUnordered<LocalBoxFuture<'static, EndedRun>>;
 
 impl RunnerTerm {
-    pub(super) fn new(job: Rc<TickJob>, lease: Arc<Lease>, stop: CancellationToken) -> Self {
+    fn new(job: Rc<TickJob>, lease: Arc<Lease>, stop: CancellationToken) -> Self {
         let notebook = job.control.notebook(Rc::clone(&job.floor));
-        let (ended, looks) = (VecDeque::new(), StoreTrouble::NONE);
+        let (ended, looks) = (VecDeque::new(), StoreTrouble::default());
         Self { job, lease, notebook, stop, began: None, ended, looks, told_of_future: false }
     }
 
     /// Runs ticks until the end of the term, and waits for the runs that go on then.
-    pub(super) async fn run(mut self) -> TermEnd {
+    async fn run(mut self) -> TermEnd {
         let (mut running, lost) = (Runs::new(), self.lease.lost());
         // Whatever it waits for: a claim that is not certain then is not run.
         let end = tokio::select! {
@@ -114,12 +139,13 @@ impl RunnerTerm {
 
     fn step(&self, running: usize) -> Option<Step> {
         let (fence, now) = (self.lease.fence(), self.notebook.now());
-        self.notebook.state().map(|state| state.step(&self.job.rules, fence, running, now))
+        self.notebook.state.as_ref().map(|state| state.step(&self.job.rules, fence, running, now))
     }
 
     fn tell_of_future(&mut self) {
         let now = self.notebook.now();
-        let is_ahead = self.notebook.state().is_some_and(|state| state.is_ahead(&self.job.rules.plan, now));
+        let is_ahead =
+            self.notebook.state.as_ref().is_some_and(|state| state.is_ahead(&self.job.rules.plan, now));
         if is_ahead && !self.told_of_future {
             tracing::warn!(
                 schedule = %self.job.name(),
@@ -149,7 +175,7 @@ impl RunnerTerm {
         let Self { job, lease, notebook, stop, .. } = self;
         let history = job.rules.history;
         if planted!("a tick is claimed after its work") {
-            let mut state = notebook.state().cloned().unwrap_or_default();
+            let mut state = notebook.state.clone().unwrap_or_default();
             let tick = state.claim(wanted, lease.token(), lease.fence(), history, 0);
             run(Rc::clone(job), tick, Arc::clone(lease)).await;
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::time::{Millis, check_time, time_of};
+use super::time::{Millis, time_of};
 use crate::core::{Fence, cut};
 
 /// A tick that this process has claimed, and nobody else runs.
@@ -34,6 +34,25 @@ pub struct Run {
     /// The time that the work took, and what became of it. `None` while it goes on, and if its process ended before it could
     /// say.
     pub ended: Option<(Duration, Outcome)>,
+}
+
+/// The status of a schedule in the whole fleet. Times are those of the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// The time of the store.
+    pub now: SystemTime,
+    /// True if the schedule is paused.
+    pub paused: bool,
+    /// The time at which a run was asked for that has not begun yet.
+    pub asked: Option<SystemTime>,
+    /// The time of the last tick of the plan that was claimed. Before the first one, and after a pause, the time of the start,
+    /// or of the end of the pause.
+    pub last: SystemTime,
+    /// The number of runs since the schedule was begun.
+    pub runs: u64,
+    /// The latest runs, the latest first.
+    pub history: Vec<Run>,
 }
 
 /// The outcome of a run.
@@ -101,11 +120,6 @@ impl Entry {
             fence: self.fence.map(Fence::new),
             asked: self.asked,
         }
-    }
-
-    pub(super) fn check(&self) -> Result<(), String> {
-        check_time("runs.scheduled_for", self.scheduled_for)?;
-        check_time("runs.started", self.started)
     }
 
     pub(super) fn run(&self) -> Run {
