@@ -2,16 +2,18 @@
 
 use std::{collections::VecDeque, rc::Rc, sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
-use tokio::time::{Instant, sleep};
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     job::{EndedRun, TickJob, run},
     notebook::{Notebook, Redone, StoreTrouble},
     plan::{Step, WantedTick},
     state::ScheduleState,
-    tick::{Outcome, Tick},
+    tick::Outcome,
 };
 use crate::{
     core::{Fence, one_line},
@@ -33,7 +35,18 @@ impl TermWork for TickJob {
     const HEARS: bool = true;
 
     async fn term(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
-        RunnerTerm::new(self, lease, stop).run().await
+        let term = RunnerTerm {
+            runs: JoinSet::new(),
+            notebook: self.control.notebook(Rc::clone(&self.floor)),
+            job: self,
+            lease,
+            stop,
+            began: None,
+            ended: VecDeque::new(),
+            looks: StoreTrouble::default(),
+            told_of_future: false,
+        };
+        term.run().await
     }
 
     /// Compares the plan of whoever runs the schedule with the own one.
@@ -53,6 +66,9 @@ impl TermWork for TickJob {
 }
 
 struct RunnerTerm {
+    /// The runs that go on, each a task of its own, so that it goes on while the term waits for the store. It ends with the
+    /// lease, and with the term.
+    runs: JoinSet<EndedRun>,
     job: Rc<TickJob>,
     lease: Arc<Lease>,
     notebook: Notebook,
@@ -64,40 +80,34 @@ struct RunnerTerm {
     told_of_future: bool,
 }
 
-/// The runs that go on, each a task of its own.
-type Runs = FuturesUnordered<LocalBoxFuture<'static, EndedRun>>;
-
 impl RunnerTerm {
-    fn new(job: Rc<TickJob>, lease: Arc<Lease>, stop: CancellationToken) -> Self {
-        let notebook = job.control.notebook(Rc::clone(&job.floor));
-        let (ended, looks) = (VecDeque::new(), StoreTrouble::default());
-        Self { job, lease, notebook, stop, began: None, ended, looks, told_of_future: false }
-    }
-
     /// Runs ticks until the end of the term, and waits for the runs that go on then.
     async fn run(mut self) -> TermEnd {
-        let (mut running, lost) = (Runs::new(), self.lease.lost());
+        let lost = self.lease.lost();
         // Whatever it waits for: a claim that is not certain then is not run.
         let end = tokio::select! {
             biased;
             _ = lost => TermEnd::Told,
-            end = self.go_on(&mut running) => end,
+            end = self.go_on() => end,
         };
         self.write_down().await;
-        while let Some(ended) = running.next().await {
-            self.note(ended);
-            self.write_down().await;
+        while let Some(ended) = self.runs.join_next().await {
+            // Nothing but the end of the arbiter cancels it: a panic of the work is an outcome.
+            if let Ok(ended) = ended {
+                self.note(ended);
+                self.write_down().await;
+            }
         }
         end
     }
 
     /// Goes on until the stop, which is not waited for except that a claim on its way is answered: otherwise nobody would run
     /// its tick.
-    async fn go_on(&mut self, running: &mut Runs) -> TermEnd {
+    async fn go_on(&mut self) -> TermEnd {
         let stop = self.stop.clone();
         // The clock is read: the timer of the loss stops while the machine is suspended.
         while self.lease.is_valid() {
-            let Some(step) = stop.run_until_cancelled(self.next(running.len())).await else { break };
+            let Some(step) = stop.run_until_cancelled(self.next()).await else { break };
             match step {
                 Ok(Step::Overtaken) => {
                     tracing::warn!(
@@ -107,17 +117,17 @@ impl RunnerTerm {
                     return TermEnd::Unwell;
                 }
                 Ok(Step::Claim(wanted)) => match self.rest() {
-                    Some(rest) => self.wait(rest, running).await,
-                    None => self.begin(wanted, running).await,
+                    Some(rest) => self.wait(rest).await,
+                    None => self.begin(wanted).await,
                 },
-                Ok(Step::Wait(time)) => self.wait(self.pause(time), running).await,
+                Ok(Step::Wait(time)) => self.wait(self.pause(time)).await,
                 Err(error @ StoreError::Unsupported { .. }) => {
                     tracing::error!(schedule = %self.job.name(), error = one_line(&error), "a schedule cannot run");
                     return TermEnd::Impossible;
                 }
                 Err(error) => {
                     self.looks.tell(self.job.name(), "a schedule cannot be read", &error);
-                    self.wait(LOOK_EVERY, running).await;
+                    self.wait(LOOK_EVERY).await;
                 }
             }
         }
@@ -125,8 +135,8 @@ impl RunnerTerm {
     }
 
     /// Returns the next step. The state is read if that was not done for a while, unless a claim will show if it has changed.
-    async fn next(&mut self, running: usize) -> Result<Step, StoreError> {
-        match self.step(running) {
+    async fn next(&mut self) -> Result<Step, StoreError> {
+        match self.step() {
             Some(claim @ Step::Claim(_)) => return Ok(claim),
             Some(step) if self.notebook.age() < LOOK_EVERY => return Ok(step),
             _ => self.notebook.open().await?,
@@ -134,11 +144,12 @@ impl RunnerTerm {
         self.looks.over();
         self.tell_of_future();
         // Without a state it was removed just now: it is begun at the next look.
-        Ok(self.step(running).unwrap_or(Step::Wait(None)))
+        Ok(self.step().unwrap_or(Step::Wait(None)))
     }
 
-    fn step(&self, running: usize) -> Option<Step> {
+    fn step(&self) -> Option<Step> {
         let (fence, now) = (self.lease.fence(), self.notebook.now());
+        let running = self.runs.len();
         self.notebook.state.as_ref().map(|state| state.step(&self.job.rules, fence, running, now))
     }
 
@@ -171,8 +182,8 @@ impl RunnerTerm {
     }
 
     /// Claims a tick, and begins its run if it is certainly claimed.
-    async fn begin(&mut self, wanted: WantedTick, running: &mut Runs) {
-        let Self { job, lease, notebook, stop, .. } = self;
+    async fn begin(&mut self, wanted: WantedTick) {
+        let Self { runs, job, lease, notebook, stop, .. } = self;
         let history = job.rules.history;
         if planted!("a tick is claimed after its work") {
             let mut state = notebook.state.clone().unwrap_or_default();
@@ -181,8 +192,8 @@ impl RunnerTerm {
         }
         let tick = match notebook.claim(wanted, lease.fence(), history, stop).await {
             Ok(Some(tick)) => tick,
-            Ok(None) => return self.wait(CLAIM_AGAIN, running).await,
-            Err(_) => return self.wait(LOOK_EVERY, running).await,
+            Ok(None) => return self.wait(CLAIM_AGAIN).await,
+            Err(_) => return self.wait(LOOK_EVERY).await,
         };
         if !lease.is_valid() {
             tracing::warn!(schedule = %job.name(), number = tick.number, "the lease was lost before a tick could run");
@@ -190,17 +201,17 @@ impl RunnerTerm {
         }
         if !planted!("a tick is claimed after its work") {
             self.began = Some(Instant::now());
-            running.push(started(job, tick, Arc::clone(lease)));
+            runs.spawn_local(run(Rc::clone(job), tick, Arc::clone(lease)));
         }
     }
 
     /// Waits, and writes down a run that ends meanwhile. The stop ends it.
-    async fn wait(&mut self, pause: Duration, running: &mut Runs) {
+    async fn wait(&mut self, pause: Duration) {
         let stop = self.stop.clone();
         let waiting = async {
             tokio::select! {
                 biased;
-                Some(ended) = running.next(), if !running.is_empty() => {
+                Some(Ok(ended)) = self.runs.join_next() => {
                     self.note(ended);
                     self.write_down().await;
                 }
@@ -241,13 +252,4 @@ impl RunnerTerm {
             self.ended.pop_front();
         }
     }
-}
-
-/// Starts a run in a task of its own, so that it goes on while its term waits for the store. It ends with the lease, and
-/// with its term.
-fn started(job: &Rc<TickJob>, tick: Tick, lease: Arc<Lease>) -> LocalBoxFuture<'static, EndedRun> {
-    let run = AbortOnDropHandle::new(actix_rt::spawn(run(Rc::clone(job), tick, lease)));
-    let cancelled = EndedRun { number: tick.number, took: Duration::ZERO, outcome: Outcome::Stopped };
-    // Nothing but the end of the arbiter cancels it: a panic of the work is an outcome.
-    Box::pin(async move { run.await.unwrap_or(cancelled) })
 }
