@@ -6,9 +6,14 @@ use actix::{ActorContext, ActorFutureExt, Addr, AsyncContext, Context, SpawnHand
 use futures_util::{FutureExt, future::join_all};
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Candidacy, Demotion, ElectionEvent, lead::Lead, looking::Looking, messages::Audience};
+use super::{
+    Candidacy, Demotion, ElectionEvent,
+    lead::Lead,
+    looking::{Looking, leader},
+    messages::Audience,
+};
 use crate::{
-    core::{Doubling, InvalidValue, ResourceName, one_line},
+    core::{InvalidValue, ResourceName, one_line},
     lease::Lease,
     manager::LockManager,
     request::AcquireError,
@@ -59,13 +64,12 @@ pub struct Election {
     pub(super) locks: Addr<LockManager>,
     pub(super) name: ResourceName,
     pub(super) looking: Looking,
+    /// Its `stands` says if the candidate stands now, and its `pauses` go on.
     pub(super) candidacy: Candidacy,
-    pub(super) stands: bool,
     /// True if it ends with its term: the lock manager shuts down, or nobody wants it any more.
     pub(super) closing: bool,
     stage: CandidateStage,
     pub(super) term: u64,
-    pauses: Doubling,
     /// The senders of `Resign` and `Leave` that wait for the end of a term.
     pub(super) resigning: Vec<oneshot::Sender<()>>,
 }
@@ -111,12 +115,10 @@ impl Election {
         let election = Self {
             locks: locks.clone(),
             name: candidacy.check()?,
-            looking: Looking::new(candidacy.look_every, audience),
-            stands: candidacy.stands,
+            looking: Looking { audience, ..Looking::default() },
             closing: false,
             stage: CandidateStage::Idle,
             term: 0,
-            pauses: candidacy.pauses,
             resigning: Vec::new(),
             candidacy,
         };
@@ -138,7 +140,7 @@ impl Election {
 
     /// Asks for the lease, if the candidate stands and does nothing else.
     pub(super) fn stand(&mut self, ctx: &mut Context<Self>) {
-        if !self.stands || !self.is_idle() {
+        if !self.candidacy.stands || !self.is_idle() {
             return;
         }
         if self.candidacy.tells.has_died() {
@@ -170,8 +172,8 @@ impl Election {
     fn elected(&mut self, lease: Lease, ctx: &mut Context<Self>) {
         if !lease.is_valid() {
             drop(lease);
-            let pause = self.pauses.next();
-            return self.stand_after(pause, ctx);
+            self.stand_later(ctx);
+            return;
         }
         if self.candidacy.tells.has_died() {
             drop(lease);
@@ -181,7 +183,7 @@ impl Election {
         let (term, fence, lease) = (self.term, lease.fence(), Arc::new(lease));
         tracing::info!(resource = %self.name, term, fence = fence.map(|fence| fence.get()), "elected");
         let budget = self.candidacy.budget_within(lease.remaining());
-        let lead = Lead { term, lease: Arc::clone(&lease), budget, locks: self.locks.clone() };
+        let lead = Lead { lease: Arc::clone(&lease), budget, locks: self.locks.clone() };
         let ends = lead.ends().into_actor(self);
         let watch = ctx.spawn(ends.map(|reason, this, ctx| this.step_down(reason, ctx)));
         self.stage = CandidateStage::Leading { lead, since: Instant::now(), watch };
@@ -191,32 +193,32 @@ impl Election {
 
     fn refused(&mut self, error: AcquireError, ctx: &mut Context<Self>) {
         self.stage = CandidateStage::Idle;
-        let pause = match error {
+        let again_in = match error {
             AcquireError::ShuttingDown => return self.end(error, ctx),
             AcquireError::Invalid(_) | AcquireError::Store(StoreError::Unsupported { .. }) => None,
-            _ => Some(self.pauses.next()),
+            _ => Some(self.stand_later(ctx)),
         };
         let (resource, reason) = (&self.name, one_line(&error));
-        match pause {
+        match again_in {
             Some(pause) => tracing::warn!(%resource, again_in = ?pause, error = reason, "could not stand"),
             None => {
-                tracing::error!(%resource, error = reason, "cannot stand with this request; standing no more")
+                self.candidacy.stands = false;
+                tracing::error!(%resource, error = reason, "cannot stand with this request; standing no more");
             }
         }
-        self.stands &= pause.is_some();
-        self.candidacy.tells.tell(&ElectionEvent::NotStanding { error, again_in: pause });
-        if let Some(pause) = pause {
-            self.stand_after(pause, ctx);
-        }
+        self.candidacy.tells.tell(&ElectionEvent::NotStanding { error, again_in });
     }
 
-    fn stand_after(&mut self, pause: Duration, ctx: &mut Context<Self>) {
+    /// Stands again after the next pause, and returns it.
+    fn stand_later(&mut self, ctx: &mut Context<Self>) -> Duration {
+        let pause = self.candidacy.pauses.next();
         self.stage = CandidateStage::Waiting(ctx.run_later(pause, |this, ctx| {
             if this.is_awaited(ctx) {
                 this.stage = CandidateStage::Idle;
                 this.stand(ctx);
             }
         }));
+        pause
     }
 
     /// Ends the term: those who are told have time to finish, as far as the lease is valid, and then it is released.
@@ -226,7 +228,7 @@ impl Election {
             other => return self.stage = other,
         };
         ctx.cancel_future(watch);
-        let term = lead.term;
+        let term = self.term;
         tracing::info!(resource = %self.name, term, %reason, "steps down");
         let event = ElectionEvent::Demoted { term, reason: reason.clone() };
         // A task of its own: a message whose sender is dropped is not handled.
@@ -242,21 +244,20 @@ impl Election {
     fn stepped_down(&mut self, reason: Demotion, since: Instant, ctx: &mut Context<Self>) {
         self.stage = CandidateStage::Idle;
         self.answer_resigning();
-        if since.elapsed() > self.pauses.longest() {
-            self.pauses.reset();
+        if since.elapsed() > self.candidacy.pauses.longest() {
+            self.candidacy.pauses.reset();
         }
         if self.closing {
             self.end(reason, ctx);
-        } else if self.stands {
-            let pause = self.pauses.next();
-            self.stand_after(pause, ctx);
+        } else if self.candidacy.stands {
+            self.stand_later(ctx);
         }
     }
 
     /// Ends the election itself, because the lock manager has gone or is going, or nobody needs it.
     pub(super) fn end(&mut self, why: impl fmt::Display, ctx: &mut Context<Self>) {
         tracing::info!(resource = %self.name, %why, "the election ends");
-        self.stands = false;
+        self.candidacy.stands = false;
         self.stage = CandidateStage::Idle;
         self.answer_resigning();
         ctx.stop();
@@ -264,7 +265,7 @@ impl Election {
 
     /// Gives up the lead or the place in the queue, and stands no more.
     pub(super) fn resign(&mut self, ctx: &mut Context<Self>) {
-        self.stands = false;
+        self.candidacy.stands = false;
         if let CandidateStage::Waiting(pending) = self.stage {
             // The request leaves the queue, and a grant that is on its way is released.
             ctx.cancel_future(pending);
@@ -275,7 +276,7 @@ impl Election {
 
     /// Resigns, as nobody would work as the leader, and ends.
     pub(super) fn leave(&mut self, ctx: &mut Context<Self>) {
-        if self.stands {
+        if self.candidacy.stands {
             tracing::warn!(resource = %self.name, "all recipients of an election have died; standing no more");
         }
         self.resign(ctx);
@@ -284,12 +285,14 @@ impl Election {
         }
     }
 
-    /// Asks the store who leads, for those who want to hear of it.
+    /// Asks the store who leads, unless it is being asked, or nobody wants to know.
     pub(super) fn look(&mut self, ctx: &mut Context<Self>) {
-        if let Some(answer) = self.looking.ask(&self.locks, &self.name) {
-            let answered = answer.into_actor(self);
-            ctx.spawn(answered.map(|answer, this, _| this.looking.answered(&this.name, answer)));
+        if self.looking.is_on_its_way || !self.looking.audience.is_there() {
+            return;
         }
+        self.looking.is_on_its_way = true;
+        let answered = leader(&self.locks, &self.name).into_actor(self);
+        ctx.spawn(answered.map(|answer, this, _| this.looking.answered(&this.name, answer)));
     }
 
     fn answer_resigning(&mut self) {

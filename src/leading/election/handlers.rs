@@ -27,9 +27,9 @@ impl Actor for Election {
             return;
         }
         ctx.run_interval(LOOK_EVERY, Self::look_at_audience);
-        if self.looking.is_wanted() {
+        if self.looking.audience.is_there() {
             self.look(ctx);
-            ctx.run_interval(self.looking.every, Self::look_again);
+            ctx.run_interval(self.candidacy.look_every, Self::look_again);
         }
         self.stand(ctx);
     }
@@ -37,7 +37,7 @@ impl Actor for Election {
 
 impl Election {
     fn look_at_audience(&mut self, ctx: &mut Context<Self>) {
-        let does_nothing = self.is_idle() && !self.stands;
+        let does_nothing = self.is_idle() && !self.candidacy.stands;
         if !self.locks.connected() {
             // A candidate that waits for something hears of the same by that.
             if self.is_idle() {
@@ -45,14 +45,15 @@ impl Election {
             }
         } else if self.candidacy.tells.has_died() {
             self.leave(ctx);
-        } else if does_nothing && !ctx.connected() && !self.looking.is_wanted() {
+        } else if does_nothing && !ctx.connected() && !self.looking.audience.is_there() {
             self.end("nobody hears of it, or can tell it to stand", ctx);
         }
     }
 
     /// Asks the store who leads, unless that is this candidate and was told.
     fn look_again(&mut self, ctx: &mut Context<Self>) {
-        if !self.lease().is_some_and(|lease| self.looking.has_told(lease.token().prefix())) {
+        let told = self.looking.told.as_ref().map(|leader| leader.token);
+        if self.lease().is_none_or(|lease| told != Some(lease.token().prefix())) {
             self.look(ctx);
         }
     }
@@ -62,7 +63,7 @@ impl Handler<Campaign> for Election {
     type Result = ();
 
     fn handle(&mut self, _: Campaign, ctx: &mut Self::Context) {
-        self.stands = true;
+        self.candidacy.stands = true;
         self.stand(ctx);
     }
 }
@@ -117,7 +118,7 @@ impl Handler<LeaseEvent> for Election {
     /// Only a shutdown has to be heard here: the term watches its lease.
     fn handle(&mut self, event: LeaseEvent, ctx: &mut Self::Context) {
         if event.change == LeaseChange::ShuttingDown {
-            (self.closing, self.stands) = (true, false);
+            (self.closing, self.candidacy.stands) = (true, false);
             self.step_down(Demotion::ShuttingDown, ctx);
         }
     }
@@ -127,7 +128,7 @@ impl fmt::Debug for Election {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Election")
             .field("name", &self.name)
-            .field("stands", &self.stands)
+            .field("stands", &self.candidacy.stands)
             .field("leads", &self.lease().is_some())
             .field("term", &self.term)
             .finish_non_exhaustive()

@@ -15,7 +15,6 @@ use crate::{
 
 /// The lead of one term. Dropping it gives the lead up, whoever else still has the lease.
 pub(super) struct Lead {
-    pub(super) term: u64,
     pub(super) lease: Arc<Lease>,
     pub(super) budget: Duration,
     pub(super) locks: Addr<LockManager>,
@@ -73,8 +72,9 @@ impl Lead {
     pub(super) async fn give_up(self) {
         let Some(release) = self.release() else { return };
         let answer = self.locks.send(release).await;
-        let answer = answer.unwrap_or_else(|error| Err(StoreError::unanswered("release", error).into()));
-        if let Err(error) = answer {
+        if let Err(error) =
+            answer.unwrap_or_else(|error| Err(StoreError::unanswered("release", error).into()))
+        {
             let (resource, error) = (self.lease.resource(), one_line(&error));
             tracing::debug!(%resource, error, "the release of a lead is not confirmed");
         }

@@ -1,12 +1,10 @@
 //! The look for other leaders: the store is asked who leads, and a change is told.
 
-use std::time::Duration;
-
 use actix::Addr;
 
 use super::{ElectionEvent, messages::Audience};
 use crate::{
-    core::{ResourceName, TokenPrefix, one_line},
+    core::{ResourceName, one_line},
     manager::LockManager,
     request::{Inspect, InspectError},
     store::{Holder, HolderState, StoreError},
@@ -16,42 +14,15 @@ use crate::{
 pub(super) type Leading = Result<Option<Holder>, InspectError>;
 
 /// The other leaders, as far as they are known, and the recipients that are told of them.
+#[derive(Default)]
 pub(super) struct Looking {
-    /// The pause between two looks.
-    pub(super) every: Duration,
-    audience: Audience,
-    is_on_its_way: bool,
+    pub(super) audience: Audience,
+    pub(super) is_on_its_way: bool,
     /// The leader that was told last.
-    told: Option<Holder>,
+    pub(super) told: Option<Holder>,
 }
 
 impl Looking {
-    pub(super) const fn new(every: Duration, audience: Audience) -> Self {
-        Self { every, audience, is_on_its_way: false, told: None }
-    }
-
-    /// Returns true if somebody is there who is told.
-    pub(super) fn is_wanted(&self) -> bool {
-        self.audience.is_there()
-    }
-
-    pub(super) fn has_told(&self, token: TokenPrefix) -> bool {
-        self.told.as_ref().is_some_and(|leader| leader.token == token)
-    }
-
-    /// Asks the store who leads, unless it is being asked, or nobody wants to know.
-    pub(super) fn ask(
-        &mut self,
-        locks: &Addr<LockManager>,
-        name: &ResourceName,
-    ) -> Option<impl Future<Output = Leading> + use<>> {
-        if self.is_on_its_way || !self.is_wanted() {
-            return None;
-        }
-        self.is_on_its_way = true;
-        Some(leader(locks, name))
-    }
-
     /// Tells who leads, if that is news.
     pub(super) fn answered(&mut self, name: &ResourceName, answer: Leading) {
         self.is_on_its_way = false;
@@ -75,8 +46,7 @@ impl Looking {
                 let is_older = leader.fence.is_some() && told.fence > leader.fence;
                 told.token != leader.token && !is_older
             }
-            (None, None) => false,
-            (Some(_), None) | (None, Some(_)) => true,
+            (told, leader) => told.is_some() != leader.is_some(),
         }
     }
 }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use actix::{Actor, ActorContext, Addr};
+use futures_util::FutureExt;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -163,16 +164,13 @@ async fn live<A: Actor<Context = SingletonContext<A>>>(
     let mut life = Box::new(SingletonContext::life(Arc::clone(lease), actor));
     // Without an address an actor stops when it has nothing to do.
     let _address = life.address();
-    let (mut stop, mut asked) = (pin!(stop.cancelled()), false);
+    let (mut lost, mut stop) = (pin!(lease.lost()), pin!(stop.cancelled().fuse()));
     let mut began = false;
-    let mut lost = pin!(lease.lost());
     let end = poll_fn(|cx| {
-        let over = lost.as_mut().poll(cx).is_ready() || !lease.is_valid();
-        if over {
+        if lost.as_mut().poll(cx).is_ready() || !lease.is_valid() {
             return Poll::Ready(LifeEnd::Over);
         }
-        if !asked && stop.as_mut().poll(cx).is_ready() {
-            asked = true;
+        if stop.as_mut().poll(cx).is_ready() {
             life.ctx().stop();
         }
         began = true;
