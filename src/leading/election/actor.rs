@@ -8,8 +8,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     Candidacy, Demotion, ElectionEvent,
-    lead::Lead,
-    looking::{Looking, leader},
+    lead::{Lead, Looking, leader},
     messages::Audience,
 };
 use crate::{

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{
     Campaign, Demotion, Election, Leader, Resign, Unwell,
-    looking::{Leading, leader},
+    lead::{Leading, leader},
     messages::Leave,
 };
 use crate::{

@@ -48,7 +48,6 @@ mod actor;
 mod candidacy;
 mod handlers;
 mod lead;
-mod looking;
 mod messages;
 mod singleton;
 mod term;

@@ -154,8 +154,7 @@ enum LifeEnd {
     Panicked(String),
 }
 
-/// Runs an actor. When `stop` is cancelled it is stopped as by `ctx.stop()`; it may go on (`Running::Continue`) and
-/// stop by itself, as long as the lease is valid.
+/// Runs an actor while the lease is valid. When `stop` is cancelled it is stopped as by `ctx.stop()`, and may go on.
 async fn live<A: Actor<Context = SingletonContext<A>>>(
     lease: &Arc<Lease>,
     actor: A,
