@@ -10,7 +10,7 @@ use super::{
     plan::{Rules, TickPlan, seed_of},
     progress::Floor,
     term::PLAN,
-    time::whole_millis,
+    tick::whole_millis,
 };
 use crate::{
     core::{InvalidValue, ResourceName, ensure, in_range},

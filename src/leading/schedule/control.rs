@@ -9,8 +9,7 @@ use super::{
     notebook::{Notebook, Redone},
     progress::Floor,
     state::ScheduleState,
-    tick::{Run, Status},
-    time::Millis,
+    tick::{Millis, Run, Status},
 };
 use crate::{
     core::ResourceName,
@@ -68,7 +67,7 @@ impl Control {
     /// [`StoreError`] if the store does not say so.
     pub async fn status(&self) -> Result<Option<Status>, StoreError> {
         let mut notebook = self.notebook(Floor::default());
-        notebook.read().await?;
+        notebook.ask(None).await?;
         Ok(notebook.state.as_ref().map(|state| state.status(notebook.now())))
     }
 

@@ -88,19 +88,26 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_is_larger_than_its_range_is_refused() {
-        refused("0 */90 * * * *", "a step of the minutes is larger than its range of 60: */90");
-        refused("*/61 * * * * *", "seconds");
-        refused("0 0 */25 * * *", "hours");
-        refused("0 0 0 */32 * *", "days of the month");
-        refused("0 0 0 1 */13 *", "months");
-        refused("0 0 0 ? * ?/8", "days of the week");
-        refused("0 10-20/12 * * * *", "larger than its range of 11: 10-20/12");
-        refused("0 0,*/90 * * * *", "*/90");
-        refused("0 0 0 1 JAN-MAR/4 *", "larger than its range of 3: 1-3/4");
-        refused("0 0 0 1 1 * 2026-2027/3", "years");
-        for whole in ["0 */60 * * * *", "0 0 */24 * * *", "0 10-20/11 * * * *", "0 0 0 ? * */7"] {
-            assert!(read(whole).is_ok(), "{whole}");
+    fn what_is_no_expression_a_step_above_its_range_and_a_name_in_another_field_are_refused() {
+        for expression in ["", "* * * * *", "61 * * * * *", "never"] {
+            refused(expression, "six fields, from seconds to days of the week");
+        }
+        for (expression, reason) in [
+            ("0 */90 * * * *", "a step of the minutes is larger than its range of 60: */90"),
+            ("*/61 * * * * *", "seconds"),
+            ("0 0 */25 * * *", "hours"),
+            ("0 0 0 */32 * *", "days of the month"),
+            ("0 0 0 1 */13 *", "months"),
+            ("0 0 0 ? * ?/8", "days of the week"),
+            ("0 10-20/12 * * * *", "larger than its range of 11: 10-20/12"),
+            ("0 0,*/90 * * * *", "*/90"),
+            ("0 0 0 1 JAN-MAR/4 *", "larger than its range of 3: 1-3/4"),
+            ("0 0 0 1 1 * 2026-2027/3", "years"),
+            ("0 0 9 * MON *", "MON stands in the months, and belongs to the days of the week"),
+            ("0 0 9 * * jan", "JAN stands in the days of the week, and belongs to the months"),
+            ("0 0 MAR * * *", "MAR stands in the hours, and belongs to the months"),
+        ] {
+            refused(expression, reason);
         }
     }
 
@@ -118,15 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_the_field_of_another_kind_is_refused() {
-        refused("0 0 9 * MON *", "MON stands in the months, and belongs to the days of the week");
-        refused("0 0 9 * * jan", "JAN stands in the days of the week, and belongs to the months");
-        refused("0 0 MAR * * *", "MAR stands in the hours, and belongs to the months");
-    }
-
-    #[test]
     fn what_is_meant_as_it_is_written_is_taken() {
         for expression in [
+            "0 */60 * * * *",
+            "0 0 */24 * * *",
+            "0 10-20/11 * * * *",
+            "0 0 0 ? * */7",
             "0 30 8 * * MON-FRI",
             "0 0 0 L * ?",
             "0 0 0 LW jan-JUN/2 *",

@@ -11,11 +11,7 @@ use super::{
     progress::Floor,
     tick::{Outcome, Tick},
 };
-use crate::{
-    core::{ResourceName, one_line},
-    lease::Lease,
-    runtime::supervisor::message_of,
-};
+use crate::{core::one_line, lease::Lease, runtime::supervisor::message_of};
 
 /// A schedule in one process, as its runner knows it.
 pub(super) struct TickJob {
@@ -26,12 +22,6 @@ pub(super) struct TickJob {
     pub(super) floor: Floor,
     /// The plan of another process that was warned of last.
     pub(super) foreign_plan: RefCell<Option<String>>,
-}
-
-impl TickJob {
-    pub(super) const fn name(&self) -> &ResourceName {
-        self.control.name()
-    }
 }
 
 /// What the work of a schedule may return: nothing, or a `Result` whose error says why a run failed.

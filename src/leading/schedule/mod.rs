@@ -35,7 +35,6 @@ mod progress;
 mod state;
 mod term;
 mod tick;
-mod time;
 
 pub use self::{
     builder::Schedule,

@@ -10,8 +10,7 @@ use super::{
     plan::WantedTick,
     progress::Floor,
     state::ScheduleState,
-    tick::Tick,
-    time::{LATEST, Millis, millis},
+    tick::{LATEST, Millis, Tick, millis},
 };
 use crate::{
     core::{Doubling, Fence, ResourceName, Token, one_line},
@@ -75,14 +74,10 @@ impl Notebook {
         self.seen.map_or(Duration::MAX, |(_, at)| at.elapsed())
     }
 
-    pub(super) async fn read(&mut self) -> Result<(), StoreError> {
-        self.send(None).await
-    }
-
     /// Reads the state, and begins it if there is none. If the store has forgotten some of it, it is written again, so that the
     /// next runner knows it too.
     pub(super) async fn open(&mut self) -> Result<(), StoreError> {
-        self.read().await?;
+        self.ask(None).await?;
         if self.state.is_none() || self.is_raised {
             self.change(Redone::Harmless, |_, _| {}).await?;
         }
@@ -99,18 +94,17 @@ impl Notebook {
     ) -> Result<(), StoreError> {
         let is_first = self.seen.is_none();
         if is_first {
-            self.read().await?;
+            self.ask(None).await?;
         }
         // `None`: the state is read first.
         let mut write = self.changed(&change);
         if is_first && write.is_none() {
             return Ok(());
         }
-        let (mut after_error, mut after_conflict) = (AFTER_ERROR, AFTER_CONFLICT);
         let (mut errors, mut conflicts) = (0, 0);
         let (mut unknown, mut last) = (None, None);
         while errors < TRIES && conflicts < CONFLICTS {
-            match self.send(write.as_ref()).await {
+            match self.ask(write.as_ref()).await {
                 Ok(()) if write.as_ref().is_some_and(|write| self.revision == Some(write.revision)) => {
                     return Ok(());
                 }
@@ -119,9 +113,10 @@ impl Notebook {
                     Some(_) if unknown.is_some() && redone == Redone::Never => break,
                     anew if write.is_none() => write = anew,
                     Some(_) => {
-                        (write, conflicts) = (None, conflicts + 1);
-                        last = Some(self.conflict());
-                        sleep(after_conflict.next().mul_f64(SystemRandom.draw(Draw::Attempt))).await;
+                        (write, last) = (None, Some(self.conflict()));
+                        let pause = AFTER_CONFLICT.after(conflicts);
+                        sleep(pause.mul_f64(SystemRandom.draw(Draw::Attempt))).await;
+                        conflicts += 1;
                     }
                 },
                 Err(error) => {
@@ -134,8 +129,8 @@ impl Notebook {
                     if !is_transient {
                         break;
                     }
+                    sleep(AFTER_ERROR.after(errors)).await;
                     errors += 1;
-                    sleep(after_error.next()).await;
                 }
             }
         }
@@ -160,7 +155,7 @@ impl Notebook {
         let tick = state.claim(wanted, token, fence, history, self.now());
         let write = self.write(&state, token, wanted.not_before());
         let mut pauses = AFTER_ERROR;
-        while let Err(error) = self.send(Some(&write)).await {
+        while let Err(error) = self.ask(Some(&write)).await {
             self.claims.tell(&self.name, "a tick is not claimed, or it is not known if it is", &error);
             let pause = sleep(pauses.next());
             if !error.is_transient() || stop.run_until_cancelled(pause).await.is_none() {
@@ -189,7 +184,8 @@ impl Notebook {
         RegisterWrite { expected: self.revision, revision, value, not_before }
     }
 
-    async fn send(&mut self, write: Option<&RegisterWrite>) -> Result<(), StoreError> {
+    /// Reads the state, after this write if there is one.
+    pub(super) async fn ask(&mut self, write: Option<&RegisterWrite>) -> Result<(), StoreError> {
         let question = UseRegister { name: self.name.clone(), write: write.cloned() };
         let answer = self.locks.send(question).await;
         let Register { now, revision, value, .. } =

@@ -4,7 +4,7 @@ use std::{iter::successors, time::Duration};
 
 #[cfg(feature = "cron")]
 use super::cron::Cron;
-use super::time::{Gap, Millis, whole_millis};
+use super::tick::{Gap, Millis, whole_millis};
 use crate::core::{InvalidValue, exact, in_range};
 
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl TickPlan {
         use std::time::SystemTime;
         // No tick depends on it: it says which years an expression must have one in.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Cron::new(expression, zone, super::time::millis(now))
+        Cron::new(expression, zone, super::tick::millis(now))
             .map(|cron| Self::Cron(std::sync::Arc::new(cron)))
     }
 

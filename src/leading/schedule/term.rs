@@ -51,12 +51,11 @@ impl TermWork for TickJob {
 
     /// Compares the plan of whoever runs the schedule with the own one.
     fn hear_of(&self, other: &Holder) {
-        let (name, words) = (self.name(), self.rules.plan.in_words());
-        let plan = other.metadata.get(PLAN).filter(|plan| **plan != words);
-        let Some(plan) = plan else { return };
+        let words = self.rules.plan.in_words();
+        let Some(plan) = other.metadata.get(PLAN).filter(|plan| **plan != words) else { return };
         if self.foreign_plan.borrow().as_ref() != Some(plan) {
             tracing::warn!(
-                schedule = %name, plan = words, other_plan = plan, host = other.metadata.get("host"),
+                schedule = %self.control.name, plan = words, other_plan = plan, host = other.metadata.get("host"),
                 pid = other.metadata.get("pid"),
                 "the schedule of this name runs with another plan, which counts while its process is elected"
             );
@@ -111,7 +110,7 @@ impl RunnerTerm {
             match step {
                 Ok(Step::Overtaken) => {
                     tracing::warn!(
-                        schedule = %self.job.name(), fence = self.lease.fence().map(Fence::get),
+                        schedule = %self.job.control.name, fence = self.lease.fence().map(Fence::get),
                         "a runner with a larger fence has claimed a tick, so this one steps down"
                     );
                     return TermEnd::Unwell;
@@ -122,11 +121,11 @@ impl RunnerTerm {
                 },
                 Ok(Step::Wait(time)) => self.wait(self.pause(time)).await,
                 Err(error @ StoreError::Unsupported { .. }) => {
-                    tracing::error!(schedule = %self.job.name(), error = one_line(&error), "a schedule cannot run");
+                    tracing::error!(schedule = %self.job.control.name, error = one_line(&error), "a schedule cannot run");
                     return TermEnd::Impossible;
                 }
                 Err(error) => {
-                    self.looks.tell(self.job.name(), "a schedule cannot be read", &error);
+                    self.looks.tell(&self.job.control.name, "a schedule cannot be read", &error);
                     self.wait(LOOK_EVERY).await;
                 }
             }
@@ -159,7 +158,7 @@ impl RunnerTerm {
             self.notebook.state.as_ref().is_some_and(|state| state.is_ahead(&self.job.rules.plan, now));
         if is_ahead && !self.told_of_future {
             tracing::warn!(
-                schedule = %self.job.name(),
+                schedule = %self.job.control.name,
                 "the last tick is in the future, since the store's clock was ahead: nothing of the plan runs before it"
             );
         }
@@ -196,7 +195,7 @@ impl RunnerTerm {
             Err(_) => return self.wait(LOOK_EVERY).await,
         };
         if !lease.is_valid() {
-            tracing::warn!(schedule = %job.name(), number = tick.number, "the lease was lost before a tick could run");
+            tracing::warn!(schedule = %job.control.name, number = tick.number, "the lease was lost before a tick could run");
             return;
         }
         if !planted!("a tick is claimed after its work") {
@@ -225,12 +224,12 @@ impl RunnerTerm {
 
     async fn look(&mut self) {
         if let Err(error) = self.notebook.open().await {
-            self.looks.tell(self.job.name(), "a schedule cannot be read", &error);
+            self.looks.tell(&self.job.control.name, "a schedule cannot be read", &error);
         }
     }
 
     fn note(&mut self, ended: EndedRun) {
-        let (name, EndedRun { number, took, outcome }) = (self.job.name(), &ended);
+        let (name, EndedRun { number, took, outcome }) = (&self.job.control.name, &ended);
         match outcome {
             Outcome::Done => tracing::debug!(schedule = %name, number, ?took, "a tick is done"),
             other => tracing::warn!(schedule = %name, number, ?took, outcome = ?other, "a tick is not done"),
@@ -238,15 +237,12 @@ impl RunnerTerm {
         self.ended.push_back(ended);
     }
 
-    /// Writes down the ends of runs.
-    ///
-    /// # Cancel safety
-    /// What is not written is written by the next call.
+    /// Writes down the ends of runs. What a call that is cancelled has not written is written by the next one.
     async fn write_down(&mut self) {
         while let Some(EndedRun { number, took, outcome }) = self.ended.front() {
             let end = |state: &mut ScheduleState, _| state.ended(*number, *took, outcome);
             if let Err(error) = self.notebook.change(Redone::Harmless, end).await {
-                let (name, error) = (self.job.name(), one_line(&error));
+                let (name, error) = (&self.job.control.name, one_line(&error));
                 tracing::warn!(schedule = %name, number, error, "the end of a tick is not in the history");
             }
             self.ended.pop_front();

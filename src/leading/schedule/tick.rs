@@ -1,12 +1,45 @@
-//! A tick, as the work gets it, and the history of runs, as callers see it and as the register keeps it.
+//! A tick and its time, as the work gets it, and the history of runs, as callers see it and as the register keeps it.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::time::{Millis, time_of};
-use crate::core::{Fence, cut};
+use crate::core::{Fence, InvalidValue, cut, ensure, exact};
+
+/// A time in milliseconds since 1970, by the clock of the store.
+pub(super) type Millis = u64;
+
+/// The latest time that a schedule knows: the end of the year 9999. Nobody can show a later one.
+pub(super) const LATEST: Millis = 253_402_300_799_999;
+
+/// The time from one tick to the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Gap {
+    /// Its first moment, that of a tick. `None`: no tick was before.
+    pub(super) last: Option<Millis>,
+    /// The moment after it, that of the next tick. `None`: no tick comes any more.
+    pub(super) next: Option<Millis>,
+}
+
+pub(super) fn millis(time: Duration) -> Millis {
+    u64::try_from(time.as_millis()).unwrap_or(Millis::MAX)
+}
+
+/// Returns a time in milliseconds, of which it has to be made.
+pub(super) fn whole_millis(field: &str, time: Duration) -> Result<Millis, InvalidValue> {
+    ensure(time.subsec_nanos().is_multiple_of(1_000_000), field, exact(time), "whole milliseconds")?;
+    Ok(millis(time))
+}
+
+pub(super) fn check_time(field: &str, time: Millis) -> Result<(), String> {
+    if time <= LATEST { Ok(()) } else { Err(format!("{field} is {time}, after the year 9999")) }
+}
+
+/// Returns a time that was checked: no later than [`LATEST`].
+pub(super) fn time_of(millis: Millis) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(millis)
+}
 
 /// A tick that this process has claimed, and nobody else runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,19 +130,11 @@ pub(super) struct Entry {
     pub(super) fence: Option<u64>,
     pub(super) asked: bool,
     pub(super) started: Millis,
-    pub(super) ended: Option<(u64, Written)>,
+    /// The milliseconds that it took, and its outcome, which a later version may have written.
+    pub(super) ended: Option<(u64, Value)>,
     /// The fields of a later version, which are left as they are.
     #[serde(flatten)]
     pub(super) later: Map<String, Value>,
-}
-
-/// An outcome as it is written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Written {
-    Known(Outcome),
-    /// One that a later version has written.
-    Later(Value),
 }
 
 impl Entry {
@@ -124,11 +149,7 @@ impl Entry {
 
     pub(super) fn run(&self) -> Run {
         let ended = self.ended.as_ref().map(|(took, outcome)| {
-            let outcome = match outcome {
-                Written::Known(outcome) => outcome.clone(),
-                Written::Later(_) => Outcome::Unknown,
-            };
-            (Duration::from_millis(*took), outcome)
+            (Duration::from_millis(*took), Outcome::deserialize(outcome).unwrap_or(Outcome::Unknown))
         });
         Run { tick: self.tick(), started_at: time_of(self.started), ended }
     }
