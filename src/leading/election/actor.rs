@@ -284,9 +284,11 @@ impl Election {
         }
     }
 
-    /// Asks the store who leads, unless it is being asked, or nobody wants to know.
+    /// Asks the store who leads, unless it is being asked, nobody wants to know, or it is this candidate and was told.
     pub(super) fn look(&mut self, ctx: &mut Context<Self>) {
-        if self.looking.is_on_its_way || !self.looking.audience.is_there() {
+        let told = self.looking.told.as_ref().map(|leader| leader.token);
+        let is_known = self.lease().is_some_and(|lease| told == Some(lease.token().prefix()));
+        if is_known || self.looking.is_on_its_way || !self.looking.audience.is_there() {
             return;
         }
         self.looking.is_on_its_way = true;

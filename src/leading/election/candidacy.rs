@@ -116,6 +116,7 @@ impl Candidacy {
 
     /// Checks everything that can be checked without a lock manager. Returns the name of the election.
     pub(super) fn check(&self) -> Result<ResourceName, InvalidValue> {
+        const SHORTEST_LOOK: Duration = Duration::from_millis(10);
         let name = ResourceName::new(&self.request.resource)?;
         let alone = matches!(self.request.takes, Takes::Everything { .. });
         let allowed = "Acquire without permits, or WriteLock: only one can lead";
@@ -158,6 +159,3 @@ impl Candidacy {
         self.budget.map_or(validity / 10, |(_, time)| time.min(validity / 3))
     }
 }
-
-/// The shortest pause between two looks at who leads.
-const SHORTEST_LOOK: Duration = Duration::from_millis(10);

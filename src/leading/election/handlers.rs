@@ -29,7 +29,7 @@ impl Actor for Election {
         ctx.run_interval(LOOK_EVERY, Self::look_at_audience);
         if self.looking.audience.is_there() {
             self.look(ctx);
-            ctx.run_interval(self.candidacy.look_every, Self::look_again);
+            ctx.run_interval(self.candidacy.look_every, Self::look);
         }
         self.stand(ctx);
     }
@@ -47,14 +47,6 @@ impl Election {
             self.leave(ctx);
         } else if does_nothing && !ctx.connected() && !self.looking.audience.is_there() {
             self.end("nobody hears of it, or can tell it to stand", ctx);
-        }
-    }
-
-    /// Asks the store who leads, unless that is this candidate and was told.
-    fn look_again(&mut self, ctx: &mut Context<Self>) {
-        let told = self.looking.told.as_ref().map(|leader| leader.token);
-        if self.lease().is_none_or(|lease| told != Some(lease.token().prefix())) {
-            self.look(ctx);
         }
     }
 }

@@ -123,13 +123,10 @@ impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
                 Ok(actor) => live(&lease, actor, &stop).await,
                 Err(panic) => LifeEnd::Panicked(panic),
             };
-            let is_told = stop.is_cancelled();
-            if let LifeEnd::Panicked(panic) = &end
-                && is_told
-            {
-                tracing::error!(%resource, panic, "the actor of a singleton panicked while it stopped");
-            }
-            if is_told || matches!(end, LifeEnd::Over) {
+            if stop.is_cancelled() || matches!(end, LifeEnd::Over) {
+                if let LifeEnd::Panicked(panic) = end {
+                    tracing::error!(%resource, panic, "the actor of a singleton panicked while it stopped");
+                }
                 return TermEnd::Told;
             }
             let Some(pause) = self.count_crash(began.elapsed()) else {
