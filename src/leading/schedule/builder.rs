@@ -1,12 +1,13 @@
 //! A schedule: its plan, its options, and the start.
 
-use std::{cell::RefCell, fmt, sync::Arc, time::Duration};
+use std::{cell::RefCell, fmt, rc::Rc, sync::Arc, time::Duration};
 
 use actix::Addr;
+use futures_util::FutureExt;
 
 use super::{
     Control, Misfire, RunResult, Scheduler, Tick,
-    job::{self, TickJob},
+    job::TickJob,
     plan::{Rules, TickPlan, seed_of},
     progress::Floor,
     term::PLAN,
@@ -187,12 +188,16 @@ impl Schedule {
         request.options.ttl = self.ttl;
         let mut candidacy = Candidacy::from(request);
         candidacy.budget = self.finish_within.map(|time| ("schedule.finish_within", time));
+        let work = Rc::new(work);
         let control = Control { locks: locks.clone(), name, changed: Arc::default() };
         let job = TickJob {
             control: control.clone(),
             rules,
             at_most: self.at_most,
-            work: job::boxed(work),
+            work: Rc::new(move |tick| {
+                let work = Rc::clone(&work);
+                async move { work(tick).await.error() }.boxed_local()
+            }),
             floor: Floor::default(),
             foreign_plan: RefCell::default(),
         };

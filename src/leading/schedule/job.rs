@@ -46,18 +46,6 @@ impl<E: Into<Box<dyn Error>>> RunResult for Result<(), E> {
 /// The work, which returns the text of its error.
 pub(super) type TickWork = Rc<dyn Fn(Tick) -> LocalBoxFuture<'static, Option<String>>>;
 
-pub(super) fn boxed<W, R>(work: W) -> TickWork
-where
-    W: AsyncFn(Tick) -> R + 'static,
-    R: RunResult,
-{
-    let work = Rc::new(work);
-    Rc::new(move |tick| {
-        let work = Rc::clone(&work);
-        async move { work(tick).await.error() }.boxed_local()
-    })
-}
-
 pub(super) struct EndedRun {
     pub(super) number: u64,
     pub(super) took: Duration,

@@ -110,14 +110,6 @@ pub(super) struct WantedTick {
     pub(super) asked: bool,
 }
 
-impl WantedTick {
-    /// Returns the time of the store before which it is not claimed. A run that was asked for has none, since the store's
-    /// clock may have gone back since.
-    pub(super) const fn not_before(&self) -> Millis {
-        if self.asked { 0 } else { self.scheduled_for }
-    }
-}
-
 impl Rules {
     /// Returns the claim of the tick of the plan to run now, after the one that was run `last`, or the wait for the next one.
     pub(super) fn due(&self, last: Millis, now: Millis) -> Step {
