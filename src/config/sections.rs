@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde::Deserialize;
 
 use crate::{
-    config::StoreUrl,
+    config::{Config, StoreUrl},
     core::{InvalidValue, LONGEST_PAUSE, in_range, not_zero},
     request::keys::{duration, given_duration},
     store::redis::Layout,
@@ -98,18 +98,9 @@ pub struct TunerSettings {
 }
 
 impl Default for TunerSettings {
+    /// Returns the section of the embedded [`DEFAULT_TOML`](Config::DEFAULT_TOML).
     fn default() -> Self {
-        Self {
-            enabled: false,
-            dry_run: false,
-            window: Duration::from_secs(1),
-            burst_wait: Duration::from_secs(1),
-            standing_wait: Duration::from_millis(200),
-            min_waiters: 3,
-            max_pause: Duration::from_secs(5),
-            min_attempts: 2,
-            min_wait: Duration::from_millis(100),
-        }
+        Config::default().tuner
     }
 }
 
