@@ -31,10 +31,8 @@ impl Config {
         if let Some(path) = env::var_os(variables::FILE) {
             return Self::from_file(path);
         }
-        match found(Path::new(USUAL))? {
-            Some(sources) => sources.variables(env::vars_os())?.checked(),
-            None => Self::from_env(),
-        }
+        let sources = found(Path::new(USUAL))?.unwrap_or_else(ConfigSources::defaults);
+        sources.variables(env::vars_os())?.checked()
     }
 
     /// Reads the file that the variable `LEASEHOLD_CONFIG` names, or without it the first of these files that is there, or
@@ -50,8 +48,8 @@ impl Config {
         }
         for path in files {
             let path = path.into();
-            if let Some(text) = text_if_there(&path)? {
-                return ConfigSources::defaults().file(&path, &text)?.variables(env::vars_os())?.checked();
+            if is_there(&path)? {
+                return Self::from_file(path);
             }
         }
         Self::from_env()
@@ -63,8 +61,7 @@ impl Config {
     /// [`ConfigError`] when the file cannot be read, or when its content or the environment is invalid.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
-        let text = text(path)?;
-        ConfigSources::defaults().file(path, &text)?.variables(env::vars_os())?.checked()
+        ConfigSources::defaults().file(path, &text(path)?)?.variables(env::vars_os())?.checked()
     }
 
     /// Reads the environment of the process and no file. Settings that it leaves out have their defaults.
@@ -105,8 +102,10 @@ impl Default for Config {
 
 /// Returns the settings of a file that was not named; `None` if there is none, or if it belongs to somebody else.
 fn found(path: &Path) -> Result<Option<ConfigSources>, ConfigError> {
-    let Some(text) = text_if_there(path)? else { return Ok(None) };
-    let sources = ConfigSources::defaults().found_file(path, &text)?;
+    if !is_there(path)? {
+        return Ok(None);
+    }
+    let sources = ConfigSources::defaults().found_file(path, &text(path)?)?;
     if sources.is_none() {
         tracing::warn!(
             "{} is passed over: it has no table [leasehold] and no section of this library; {} can name another file",
@@ -121,14 +120,13 @@ fn text(path: &Path) -> Result<String, ConfigError> {
     fs::read_to_string(path).map_err(|source| ConfigError::Io { path: path.to_owned(), source })
 }
 
-/// Returns the text of a file; `None` if there is none, as far as this process may see.
-fn text_if_there(path: &Path) -> Result<Option<String>, ConfigError> {
+/// Returns true if there is a file, as far as this process may see.
+fn is_there(path: &Path) -> Result<bool, ConfigError> {
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => Ok(None),
-        Ok(_) => text(path).map(Some),
+        Ok(found) => Ok(!found.is_dir()),
         Err(source) => match source.kind() {
             // The folder may be one that this process may not search, or no folder.
-            ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory => Ok(None),
+            ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory => Ok(false),
             _ => Err(ConfigError::Io { path: path.to_owned(), source }),
         },
     }
@@ -138,56 +136,48 @@ fn text_if_there(path: &Path) -> Result<Option<String>, ConfigError> {
 mod tests {
     use super::*;
 
-    /// Returns the TTL in seconds that a file of this text sets; `None` if it belongs to somebody else.
-    fn ttl(text: &str) -> Result<Option<u64>, String> {
+    /// Reads a file of this text. Returns the TTL in seconds that it sets; `None` if it belongs to somebody else.
+    fn ttl(path: &Path, text: &str) -> Result<Option<u64>, ConfigError> {
+        fs::write(path, text).unwrap();
+        let Some(config) = found(path)?.map(ConfigSources::checked).transpose()? else { return Ok(None) };
+        assert_eq!(config.sources(), [path.display().to_string()]);
+        Ok(Some(config.lease.ttl.as_secs()))
+    }
+
+    #[test]
+    fn a_file_is_ours_by_its_table_or_a_section_and_an_error_names_it_and_the_variable_for_another_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(USUAL);
-        fs::write(&path, text).unwrap();
-        let config = found(&path).and_then(|found| found.map(ConfigSources::checked).transpose());
-        let config = config.map_err(|error| {
-            let told = error.to_string();
-            assert!(
-                told.contains(&path.display().to_string()) && told.contains("LEASEHOLD_CONFIG"),
-                "{told}"
-            );
-            told
-        })?;
-        if let Some(config) = &config {
-            assert_eq!(config.sources(), [path.display().to_string()]);
-        }
-        Ok(config.map(|config| config.lease.ttl.as_secs()))
-    }
-
-    #[test]
-    fn a_file_is_ours_if_it_has_a_table_or_a_section_of_ours() {
         for (text, expected) in [
-            ("", Some(30)),
-            ("lease.ttl = '7s'", Some(7)),
-            ("[leasehold]", Some(30)),
-            ("[leasehold.lease]\nttl = '7s'", Some(7)),
-            ("[leasehold.lease]\nttl = '7s'\n[lease]\nttl = 5\n[store]\nkind = 'books'\n[database]", Some(7)),
-            ("title = 'a page'\nbaseURL = 'https://example.org'\n[params]\nlease = 1", None),
-            ("[database]\nurl = 'postgres://h'", None),
+            ("", Ok(Some(30))),
+            ("lease.ttl = '7s'", Ok(Some(7))),
+            ("[leasehold]", Ok(Some(30))),
+            ("[leasehold.lease]\nttl = '7s'", Ok(Some(7))),
+            (
+                "[leasehold.lease]\nttl = '7s'\n[lease]\nttl = 5\n[store]\nkind = 'books'\n[database]",
+                Ok(Some(7)),
+            ),
+            ("title = 'a page'\nbaseURL = 'https://example.org'\n[params]\nlease = 1", Ok(None)),
+            ("[database]\nurl = 'postgres://h'", Ok(None)),
+            ("[lease\n", Err("line 1: unclosed table")),
+            ("lease.ttl = 10", Err("lease.ttl: invalid type")),
+            ("lease.ttl = '1ms'", Err("invalid lease.ttl: 1ms")),
+            ("lease.ttl = '30s'\nbackoff.max = '0s'", Err("invalid backoff.initial")),
+            ("[lease]\nttl = '30s'\n[params]\nx = 1", Err("params: unknown section")),
+            ("leasehold = 'mine'", Err("leasehold: a table [leasehold] was expected, not a value")),
+            ("[leasehold.leese]", Err("[leasehold]: leese: unknown section")),
+            ("[leasehold.store]\nurl = 'http://h'", Err("[leasehold]: invalid store.url")),
+            ("leasehold.lease.ttl = '1ms'", Err("[leasehold]: invalid lease.ttl: 1ms")),
         ] {
-            assert_eq!(ttl(text), Ok(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn an_error_about_a_file_names_it_and_the_variable_for_another_one() {
-        for (text, reason) in [
-            ("[lease\n", "line 1: unclosed table"),
-            ("lease.ttl = 10", "lease.ttl: invalid type"),
-            ("lease.ttl = '1ms'", "invalid lease.ttl: 1ms"),
-            ("lease.ttl = '30s'\nbackoff.max = '0s'", "invalid backoff.initial"),
-            ("[lease]\nttl = '30s'\n[params]\nx = 1", "params: unknown section"),
-            ("leasehold = 'mine'", "leasehold: a table [leasehold] was expected, not a value"),
-            ("[leasehold.leese]", "[leasehold]: leese: unknown section"),
-            ("[leasehold.store]\nurl = 'http://h'", "[leasehold]: invalid store.url"),
-            ("leasehold.lease.ttl = '1ms'", "[leasehold]: invalid lease.ttl: 1ms"),
-        ] {
-            let told = ttl(text).unwrap_err();
-            assert!(told.contains(reason), "{text}: {told}");
+            match (ttl(&path, text), expected) {
+                (Ok(told), Ok(expected)) => assert_eq!(told, expected, "{text}"),
+                (Err(told), Err(reason)) => {
+                    for part in [&path.display().to_string(), "LEASEHOLD_CONFIG", reason] {
+                        assert!(told.to_string().contains(part), "{text}: {told}");
+                    }
+                }
+                (told, _) => panic!("{text}: {told:?}"),
+            }
         }
     }
 
@@ -198,7 +188,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         fs::create_dir(folder.path().join(USUAL)).unwrap();
         for path in [folder.path().join("nowhere").join(USUAL), file.join(USUAL), folder.path().join(USUAL)] {
-            assert!(matches!(text_if_there(&path), Ok(None)), "{}", path.display());
+            assert!(matches!(is_there(&path), Ok(false)), "{}", path.display());
         }
     }
 }

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use crate::config::{
     Config, ConfigError, ReadFrom,
-    variables::{self, Meaning, another_file, meaning},
+    variables::{FILE, Meaning, PREFIX, another_file, is_near_store, meaning},
 };
 
 /// The settings of all sources so far. A later source overrides an earlier one.
@@ -62,28 +62,28 @@ impl ConfigSources {
     /// Adds the settings of a source of this name, which errors call `origin`.
     fn table(mut self, name: impl Display, origin: &str, mut table: Table) -> Result<Self, ConfigError> {
         self.read_from.add(name);
-        match table.remove(TABLE) {
-            Some(Value::Table(own)) => self.sections(&format!("{origin}: [{TABLE}]"), own),
+        let (origin, sections) = match table.remove(TABLE) {
+            Some(Value::Table(own)) => (format!("{origin}: [{TABLE}]"), own),
             Some(_) => {
                 let message = format!("{TABLE}: a table [{TABLE}] was expected, not a value");
-                Err(ConfigError::parse(origin, message))
+                return Err(ConfigError::parse(origin, message));
             }
-            None => self.sections(origin, table),
-        }
-    }
-
-    fn sections(mut self, origin: &str, table: Table) -> Result<Self, ConfigError> {
+            None => (origin.to_owned(), table),
+        };
         let mut settings = Vec::new();
-        for (section, body) in table {
+        for (section, body) in sections {
             if !self.merged.contains_key(&section) {
-                return Err(ConfigError::parse(origin, format!("{section}: {}", self.no_section(&section))));
+                let known: Vec<&str> = self.merged.keys().map(String::as_str).collect();
+                let known = known.join(", ");
+                let message = format!("{section}: unknown section `{section}`, expected one of {known}");
+                return Err(ConfigError::parse(&origin, message));
             }
             let Value::Table(body) = body else {
                 let message = format!("{section}: a section [{section}] was expected, not a value");
-                return Err(ConfigError::parse(origin, message));
+                return Err(ConfigError::parse(&origin, message));
             };
             settings.extend(body.into_iter().map(|(key, value)| GivenSetting {
-                origin: origin.to_owned(),
+                origin: origin.clone(),
                 section: section.clone(),
                 key,
                 value,
@@ -103,10 +103,10 @@ impl ConfigSources {
             (name.to_string_lossy().into_owned(), value.into())
         });
         let mut ours: Vec<(String, OsString)> =
-            named.filter(|(name, _)| name.starts_with(variables::PREFIX)).collect();
+            named.filter(|(name, _)| name.starts_with(PREFIX) && name != FILE).collect();
         // The environment has no order, and the error that is shown should not depend on it.
         ours.sort();
-        let (mut settings, mut foreign, mut near_store) = (Vec::new(), Vec::new(), None);
+        let (mut settings, mut foreign) = (Vec::new(), Vec::new());
         for (name, value) in ours {
             match meaning(&name) {
                 Meaning::Setting(section, key) => {
@@ -117,27 +117,19 @@ impl ConfigSources {
                     let message = format!("unknown variable; did you mean {likely}?");
                     return Err(ConfigError::parse(&name, message));
                 }
-                Meaning::File => {}
-                Meaning::Foreign => {
-                    if near_store.is_none() && variables::is_near_store(&name, &value) {
-                        near_store = Some(name.clone());
-                    }
-                    foreign.push(name);
-                }
+                Meaning::Foreign => foreign.push((name, value)),
             }
         }
         if !foreign.is_empty() {
-            tracing::debug!(variables = foreign.join(" "), "passing over variables that name no setting");
+            let names: Vec<&str> = foreign.iter().map(|(name, _)| name.as_str()).collect();
+            tracing::debug!(variables = names.join(" "), "passing over variables that name no setting");
         }
         self.apply(settings)?;
-        match near_store {
+        match foreign.iter().find(|(name, value)| is_near_store(name, value)) {
             // Without it, locks would be in the memory of each process.
-            Some(name) if !self.said.contains_key("store.url") => {
-                let message = format!(
-                    "unknown variable, and store.url is not set; did you mean {}?",
-                    variables::STORE_URL
-                );
-                Err(ConfigError::parse(&name, message))
+            Some((name, _)) if !self.said.contains_key("store.url") => {
+                let message = "unknown variable, and store.url is not set; did you mean LEASEHOLD_STORE_URL?";
+                Err(ConfigError::parse(name, message))
             }
             _ => Ok(self),
         }
@@ -207,19 +199,16 @@ impl ConfigSources {
         }
     }
 
-    /// Returns the settings with one more. It is tried alone, so that an error can only be about this one.
+    /// Returns the settings with one more, of a section that there is. It is tried alone, so that an error can only be about
+    /// this one.
     fn with(&self, section: &str, key: &str, value: Value) -> Result<(Table, Config), String> {
         let mut merged = self.merged.clone();
-        let Some(Value::Table(body)) = merged.get_mut(section) else { return Err(self.no_section(section)) };
-        body.insert(key.to_owned(), value);
+        if let Some(Value::Table(body)) = merged.get_mut(section) {
+            body.insert(key.to_owned(), value);
+        }
         let config =
             merged.clone().try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
         Ok((merged, config))
-    }
-
-    fn no_section(&self, section: &str) -> String {
-        let sections: Vec<&str> = self.merged.keys().map(String::as_str).collect();
-        format!("unknown section `{section}`, expected one of {}", sections.join(", "))
     }
 }
 

@@ -36,9 +36,6 @@ const RENAMED: [(&str, &str); 1] = [("LEASEHOLD_WAIT_PATIENCE", "LEASEHOLD_WAIT_
 /// Names that say "the address of the store" and mean nothing here.
 const NEAR_STORE: [&str; 3] = ["LEASEHOLD_STORE", "LEASEHOLD_URL", "LEASEHOLD_REDIS_URL"];
 
-/// The variable of the address of the store.
-pub(super) const STORE_URL: &str = "LEASEHOLD_STORE_URL";
-
 /// Returns true if a variable that names no setting seems to be meant for the address of the store. Kubernetes gives
 /// addresses too, of the scheme `tcp`.
 pub(super) fn is_near_store(name: &str, value: &OsStr) -> bool {
@@ -51,19 +48,14 @@ pub(super) fn is_near_store(name: &str, value: &OsStr) -> bool {
 pub(super) enum Meaning {
     /// This key of this section.
     Setting(&'static str, &'static str),
-    /// The configuration file, which was read before.
-    File,
     /// A misspelling of this variable.
     Misspelt(String),
     /// Nothing that concerns this library.
     Foreign,
 }
 
-/// Returns the meaning of a variable whose name begins with [`PREFIX`].
+/// Returns the meaning of a variable whose name begins with [`PREFIX`], and is not [`FILE`].
 pub(super) fn meaning(name: &str) -> Meaning {
-    if name == FILE {
-        return Meaning::File;
-    }
     let settings = settings();
     if let Some((_, section, key)) = settings.iter().find(|(known, ..)| known == name) {
         return Meaning::Setting(section, key);
@@ -173,13 +165,6 @@ mod tests {
                 let name = format!("{service}_{word}");
                 assert_eq!(meaning(&name), Meaning::Foreign, "{name}");
             }
-        }
-    }
-
-    #[test]
-    fn no_setting_is_so_near_to_another_that_a_slip_leads_there() {
-        for (name, section, key) in settings() {
-            assert_eq!(meaning(&name), Meaning::Setting(section, key));
         }
     }
 }
