@@ -7,17 +7,16 @@
 
 mod error;
 mod load;
-mod memory;
 mod sections;
 mod sources;
-mod started;
 mod store;
 mod url;
 mod variables;
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
-use actix::Addr;
+use actix::{Addr, WeakAddr};
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 pub use self::{
@@ -90,8 +89,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.settings().check()?;
         self.tuner.check()?;
-        self.check_store()?;
-        Ok(())
+        Ok(self.check_store()?)
     }
 
     /// Returns the sections for a lock manager, which checks them when it starts.
@@ -128,7 +126,7 @@ impl Config {
                 "tuner.enabled is for a tuner, which the application starts: the package leasehold-tuning"
             );
         }
-        started::note(&self.store, &manager);
+        note_started(&self.store, &manager);
         Ok(manager)
     }
 
@@ -149,8 +147,12 @@ impl Config {
 
     fn builder(&self) -> Result<LockManagerBuilder, ConfigError> {
         self.check()?;
+        let sources = match self.sources() {
+            [] => "the defaults".to_owned(),
+            sources => sources.join(", "),
+        };
         let builder = LockManager::builder(self.open_store()?).settings(self.settings());
-        Ok(builder.configured_by(self.read_from.to_string()))
+        Ok(builder.configured_by(sources))
     }
 
     /// Moves the settings that were not set out of the way of those that were, so that only settings that were set can
@@ -206,11 +208,23 @@ impl ReadFrom {
     }
 }
 
-impl fmt::Display for ReadFrom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0[..] {
-            [] => f.write_str("the defaults"),
-            sources => f.write_str(&sources.join(", ")),
-        }
+/// Notes a manager that was started. Logs a warning if it is the second of its store that runs, which is a mistake more often
+/// than not.
+fn note_started(store: &StoreConfig, manager: &Addr<LockManager>) {
+    /// The URL of a store, and its prefix.
+    type Place = (String, String);
+    static STARTED: Mutex<BTreeMap<Place, Vec<WeakAddr<LockManager>>>> = Mutex::new(BTreeMap::new());
+    let place = (store.url.reveal().to_owned(), store.prefix.clone());
+    let mut started = STARTED.lock();
+    let managers = started.entry(place).or_default();
+    managers.retain(|manager| manager.upgrade().is_some_and(|manager| manager.connected()));
+    managers.push(manager.downgrade());
+    // Once: a server with many workers would say it many times.
+    if managers.len() == 2 {
+        tracing::warn!(
+            store = %store.url,
+            "a second lock manager of this store starts in this process; start one, outside of the closure of \
+             `HttpServer::new` for instance, and share its address"
+        );
     }
 }

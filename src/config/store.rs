@@ -1,43 +1,18 @@
-//! The store that a configuration leads to; a quorum has the address `quorum://[url,url,…]`.
+//! The store that a configuration leads to.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use parking_lot::Mutex;
 
 use crate::{
-    config::{Config, ConfigError, StoreUrl, memory},
+    config::{Config, ConfigError, StoreUrl},
     core::{InvalidValue, ensure, exact},
-    store::{QuorumNode, QuorumOptions, QuorumStore, RedisStore, Store, redis::RedisOptions},
+    store::{MemoryStore, QuorumNode, QuorumOptions, QuorumStore, RedisStore, Store, redis::RedisOptions},
 };
 
-const QUORUM: &str = "quorum://";
-const ALLOWED: &str = "quorum://[url,url,…] with the addresses of 2 or more servers, better 3 or 5: redis://, rediss:// \
-                       or redis+unix://";
-
-impl StoreUrl {
-    /// Returns the addresses between the brackets.
-    pub(super) fn as_quorum(&self) -> Option<impl Iterator<Item = Self> + '_> {
-        let inner = self.0.strip_prefix(QUORUM)?.strip_prefix('[')?.strip_suffix(']')?;
-        Some(inner.split(',').map(|url| Self(url.trim().to_owned())))
-    }
-
-    /// Returns the nodes of a quorum. `None` if the address is not that of a quorum.
-    ///
-    /// # Errors
-    /// [`InvalidValue`] if it is the address of a quorum, and a node is no single server.
-    pub fn nodes(&self) -> Result<Option<Vec<Self>>, InvalidValue> {
-        if !self.0.starts_with(QUORUM) {
-            return Ok(None);
-        }
-        let wrong = || InvalidValue::new("store.url", "quorum:// without [ and ]", ALLOWED);
-        let nodes: Vec<Self> = self.as_quorum().ok_or_else(wrong)?.collect();
-        for node in &nodes {
-            let is_server = ["redis://", "rediss://", "redis+unix://", "unix://"]
-                .iter()
-                .any(|scheme| node.0.starts_with(scheme));
-            ensure(is_server, "store.url", format_args!("the node {node}"), ALLOWED)?;
-        }
-        Ok(Some(nodes))
-    }
-}
+/// The stores in memory, by name and prefix. A store lives as long as the process, as a server would. What is held in it
+/// stays held until its end, even when the manager that took it is gone.
+static IN_MEMORY: Mutex<BTreeMap<(String, String), MemoryStore>> = Mutex::new(BTreeMap::new());
 
 impl Config {
     /// Returns the store. It connects when it is first used, so it may be unreachable now.
@@ -50,7 +25,7 @@ impl Config {
     /// [`ConfigError::Invalid`] when a setting is out of its bounds, or contradicts another one.
     pub fn open_store(&self) -> Result<Arc<dyn Store>, ConfigError> {
         match self.store.url.memory_name()? {
-            Some(name) => Ok(Arc::new(memory::shared(name, &self.store.prefix))),
+            Some(name) => Ok(Arc::new(self.store_in_memory(name))),
             None => Ok(self.store_outside()?),
         }
     }
@@ -81,16 +56,20 @@ impl Config {
         }
     }
 
+    /// Returns the store of this name. Another prefix is another store, because on a server it would see none of the same keys.
+    fn store_in_memory(&self, name: &str) -> MemoryStore {
+        let place = (name.to_owned(), self.store.prefix.clone());
+        let new = || {
+            tracing::warn!("{}", self.store.url.memory_warning().unwrap_or_default());
+            MemoryStore::default()
+        };
+        IN_MEMORY.lock().entry(place).or_insert_with(new).clone()
+    }
+
     /// Returns a store that is not in the memory of this process.
     fn store_outside(&self) -> Result<Arc<dyn Store>, InvalidValue> {
         self.check_response_timeout()?;
-        match self.store.url.nodes()? {
-            Some(nodes) => Ok(Arc::new(self.quorum(&nodes)?)),
-            None => Ok(self.server(&self.store.url)?),
-        }
-    }
-
-    fn quorum(&self, nodes: &[StoreUrl]) -> Result<QuorumStore, InvalidValue> {
+        let Some(nodes) = self.store.url.nodes()? else { return Ok(self.server(&self.store.url)?) };
         let open = |url: &StoreUrl| {
             let node: Arc<dyn QuorumNode> = self.server(url)?;
             Ok((url.to_string(), node))
@@ -102,7 +81,7 @@ impl Config {
             max_ttl: self.limits.max_ttl,
             fresh_start: self.store.fresh_start,
         };
-        QuorumStore::new(nodes, options)
+        Ok(Arc::new(QuorumStore::new(nodes, options)?))
     }
 
     fn server(&self, url: &StoreUrl) -> Result<Arc<RedisStore>, InvalidValue> {
