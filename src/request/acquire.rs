@@ -174,6 +174,15 @@ impl<Kind, Names> Request<Kind, Names> {
     const fn of(resource: Names, takes: Takes, options: Options) -> Self {
         Self { resource, takes, options, kind: PhantomData }
     }
+
+    fn show(&self, names: &dyn fmt::Debug, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("resource", names)
+            .field("takes", &self.takes)
+            .field("ttl", &self.options.ttl)
+            .field("wait", &self.options.wait)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The same request as an [`Acquire`], for interfaces that take any of the three kinds. It takes no more than before.
@@ -215,16 +224,5 @@ impl fmt::Debug for AcquireAll {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.resource.iter().map(|name| String::from_utf8_lossy(name)).collect();
         self.show(&names, f)
-    }
-}
-
-impl<Kind, Names> Request<Kind, Names> {
-    fn show(&self, names: &dyn fmt::Debug, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
-            .field("resource", names)
-            .field("takes", &self.takes)
-            .field("ttl", &self.options.ttl)
-            .field("wait", &self.options.wait)
-            .finish_non_exhaustive()
     }
 }

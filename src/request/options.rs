@@ -4,8 +4,6 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, Recipient};
 
-#[cfg(doc)]
-use crate::lease::Lease;
 use crate::{
     core::{Backoff, Pauses},
     lease::LeaseEvent,
@@ -118,7 +116,8 @@ impl<Kind, Names> Request<Kind, Names> {
         self
     }
 
-    /// Turns off automatic renewal: the lease ends with its TTL, or with the TTL after the last call of [`Lease::renew`].
+    /// Turns off automatic renewal: the lease ends with its TTL, or with the TTL after the last call of
+    /// [`Lease::renew`](crate::Lease::renew).
     pub fn no_renew(mut self) -> Self {
         self.options.no_renew = true;
         self
@@ -161,9 +160,9 @@ impl<Kind, Names> Request<Kind, Names> {
         self
     }
 
-    /// Requires a heartbeat: the lease is renewed only while the worker calls [`Lease::heartbeat`] at least this
-    /// often, which proves that it makes progress. A silent worker loses the lease at most one TTL after the last
-    /// renewal that was still allowed. Default: no heartbeat is required.
+    /// Requires a heartbeat: the lease is renewed only while the worker calls
+    /// [`Lease::heartbeat`](crate::Lease::heartbeat) at least this often, which proves that it makes progress. A silent
+    /// worker loses the lease at most one TTL after the last renewal that was still allowed. Default: no heartbeat is required.
     pub fn heartbeat(mut self, every: Duration) -> Self {
         self.options.heartbeat = Some(every);
         self
