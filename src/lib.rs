@@ -132,7 +132,7 @@ pub const FEATURES: &[&str] = &[
 pub mod text {
     pub use crate::{
         core::{counted, exact, in_range, one_line, rough},
-        request::keys::{duration, given_duration},
+        request::settings::{duration, given_duration},
     };
 }
 

@@ -27,7 +27,7 @@ pub use self::{
 use crate::{
     core::Backoff,
     manager::{LockManager, LockManagerBuilder},
-    request::{LeaseSettings, LimitSettings, Settings, SupervisionSettings, WaitSettings, keys},
+    request::{LeaseSettings, LimitSettings, Settings, SupervisionSettings, WaitSettings, settings},
 };
 
 /// Everything that can be configured.
@@ -54,7 +54,7 @@ pub struct Config {
     /// The waiting time of a request.
     pub wait: WaitSettings,
     /// The pauses between the attempts of a request.
-    #[serde(deserialize_with = "keys::backoff")]
+    #[serde(deserialize_with = "settings::backoff")]
     pub backoff: Backoff,
     /// The limits of what a request may ask for.
     pub limits: LimitSettings,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::{
     config::{Config, StoreUrl},
     core::{InvalidValue, LONGEST_PAUSE, in_range, not_zero},
-    request::keys::{duration, given_duration},
+    request::settings::{duration, given_duration},
     store::redis::Layout,
 };
 

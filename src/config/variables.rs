@@ -14,7 +14,7 @@ use strsim::damerau_levenshtein;
 
 use crate::{
     config::{Config, StoreConfig, TunerSettings},
-    request::{LeaseSettings, LimitSettings, SupervisionSettings, WaitSettings, keys::BackoffKeys},
+    request::{LeaseSettings, LimitSettings, SupervisionSettings, WaitSettings, settings::BackoffKeys},
 };
 
 pub(super) const PREFIX: &str = "LEASEHOLD_";

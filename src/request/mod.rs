@@ -2,7 +2,6 @@
 
 pub(crate) mod acquire;
 mod errors;
-pub(crate) mod keys;
 pub(crate) mod options;
 pub(crate) mod queries;
 pub(crate) mod revoke;

@@ -1,13 +1,12 @@
-//! The settings of a lock manager: defaults and limits for requests, one struct for each section of `config.toml`.
+//! The settings of a lock manager: defaults and limits for requests, read from one section of `config.toml` each.
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use humantime_serde::Serde;
+use serde::{Deserialize, Deserializer, de::Error};
+use toml::Value;
 
-use crate::{
-    core::{Backoff, InvalidValue, ensure, exact, in_range, not_zero},
-    request::keys::{duration, given_duration},
-};
+use crate::core::{Backoff, InvalidValue, Jitter, ensure, exact, in_range, not_zero};
 
 /// The shortest TTL that leaves room for the drift allowance, the guard band and a renewal.
 pub const SHORTEST_TTL: Duration = Duration::from_millis(50);
@@ -184,4 +183,67 @@ impl LeaseSettings {
     pub(super) fn renewal_interval_of(&self, ttl: Duration) -> Duration {
         ttl.mul_f64(self.renewal_interval().as_secs_f64() / self.ttl.as_secs_f64())
     }
+}
+
+/// Reads a duration with its unit. The error says how to write one, which that of `humantime_serde` does not.
+///
+/// # Errors
+/// The value is not a string such as `30s` or `1h 30m`.
+pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let parsed: Result<Serde<Duration>, _> = value.try_into();
+    parsed.map(Serde::into_inner).map_err(|error: toml::de::Error| {
+        D::Error::custom(format_args!("{}, such as \"30s\" or \"500ms\"", error.message()))
+    })
+}
+
+/// Reads a duration that may be left out: for a field with `#[serde(default)]`.
+///
+/// # Errors
+/// The same as [`duration`].
+pub fn given_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration(deserializer).map(Some)
+}
+
+/// Reads the pauses of `[backoff]`. Their bounds are checked when all sources are read.
+pub(crate) fn backoff<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Backoff, D::Error> {
+    let BackoffKeys { preset, initial, max, multiplier, attempts, jitter } =
+        BackoffKeys::deserialize(deserializer)?;
+    Ok(match preset {
+        Some(Preset::FlashSale) => Backoff::FLASH_SALE,
+        Some(Preset::ScheduledJob) => Backoff::SCHEDULED_JOB,
+        None => Backoff { initial, max, multiplier, attempts, jitter },
+    })
+}
+
+/// The keys of `[backoff]`. The `preset` is all of the section in one word.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BackoffKeys {
+    preset: Option<Preset>,
+    #[serde(deserialize_with = "duration")]
+    initial: Duration,
+    #[serde(deserialize_with = "duration")]
+    max: Duration,
+    multiplier: f64,
+    attempts: Option<u32>,
+    #[serde(with = "JitterName")]
+    jitter: Jitter,
+}
+
+/// The names of the presets of [`Backoff`].
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Preset {
+    FlashSale,
+    ScheduledJob,
+}
+
+/// The names of [`Jitter`].
+#[derive(Deserialize)]
+#[serde(remote = "Jitter", rename_all = "snake_case")]
+enum JitterName {
+    None,
+    Equal,
+    Full,
 }
