@@ -65,7 +65,6 @@
 
 mod errors;
 mod extractor;
-mod health;
 mod holdings;
 mod middleware;
 mod per_worker;
@@ -77,9 +76,8 @@ mod tests;
 pub use self::{
     errors::AsProblem,
     extractor::{LockKey, Locked},
-    health::health,
     middleware::Locks,
     per_worker::PerWorker,
     problem::Problem,
-    serve::serve,
+    serve::{health, serve},
 };
