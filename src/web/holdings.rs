@@ -55,8 +55,7 @@ impl Holdings {
     /// Releases all of it, unless the handler has put a lease elsewhere.
     pub(crate) fn release(&self) {
         // Not while it is borrowed: a drop is somebody else's code.
-        let leases = self.leases.take();
-        drop(leases);
+        drop(self.leases.take());
     }
 
     /// Runs `work` while all that is held holds, what is acquired on the way included. When a lease is lost, `work` is

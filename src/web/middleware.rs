@@ -133,7 +133,11 @@ where
         let (service, asked) = (Rc::clone(&self.service), self.locks.asked(&request));
         Box::pin(async move {
             let Some(locks) = request.app_data::<Data<Addr<LockManager>>>() else {
-                return Ok(request.error_response(no_manager()).map_into_right_body());
+                tracing::error!(
+                    "there is no `Data<Addr<LockManager>>` for `Locks`; add it with `App::app_data`"
+                );
+                let error = ErrorInternalServerError("the server is not set up for locks");
+                return Ok(request.error_response(error).map_into_right_body());
             };
             let holdings = Holdings::new(locks.get_ref().clone());
             if let Some(asked) = asked
@@ -146,23 +150,10 @@ where
             // After an error the handler has been dropped, so that nothing runs on without the locks.
             let response =
                 served.unwrap_or_else(|lost| Err(lost.into())).inspect_err(|_| holdings.release())?;
-            Ok(until_sent(response, holdings))
+            if holdings.is_empty() {
+                return Ok(response.map_into_left_body());
+            }
+            Ok(response.map_body(|_, body| EitherBody::right(HeldBody::new(body, holdings).boxed())))
         })
     }
-}
-
-fn until_sent<B: MessageBody + 'static>(
-    response: ServiceResponse<B>,
-    holdings: Holdings,
-) -> ServiceResponse<EitherBody<B>> {
-    if holdings.is_empty() {
-        return response.map_into_left_body();
-    }
-    response.map_body(|_, body| EitherBody::right(HeldBody::new(body, holdings).boxed()))
-}
-
-/// Returns the answer to a request for locks without a manager, which the log explains.
-fn no_manager() -> Error {
-    tracing::error!("there is no `Data<Addr<LockManager>>` for `Locks`; add it with `App::app_data`");
-    ErrorInternalServerError("the server is not set up for locks")
 }

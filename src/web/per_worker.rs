@@ -27,9 +27,6 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// The managers, each by the thread that it runs on.
 type Started = Vec<(ThreadId, Addr<LockManager>)>;
 
-/// Starts a manager on the thread of the caller.
-type Start = dyn Fn() -> io::Result<Addr<LockManager>> + Send + Sync;
-
 /// A lock manager in each worker of a server, so that a request changes no thread on its way to the store and back.
 ///
 /// Choose it for short locks of many requests. Choose one manager for the process ([`Config::start`](crate::Config::start), [`serve`](super::serve)) if
@@ -62,7 +59,8 @@ type Start = dyn Fn() -> io::Result<Addr<LockManager>> + Send + Sync;
 /// ```
 #[derive(Clone)]
 pub struct PerWorker {
-    start: Arc<Start>,
+    /// Starts a manager on the thread of the caller.
+    start: Arc<dyn Fn() -> io::Result<Addr<LockManager>> + Send + Sync>,
     drain: Duration,
     started: Arc<Mutex<Started>>,
 }
