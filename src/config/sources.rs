@@ -108,7 +108,7 @@ impl ConfigSources {
         ours.sort();
         let (mut settings, mut foreign) = (Vec::new(), Vec::new());
         for (name, value) in ours {
-            match meaning(&name) {
+            match meaning(&name, &self.merged) {
                 Meaning::Setting(section, key) => {
                     self.read_from.add(&name);
                     settings.push(self.variable(name, section, key, value)?);

@@ -5,17 +5,8 @@
 
 use std::{ffi::OsStr, path::Path};
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, Visitor, value::Error},
-    forward_to_deserialize_any,
-};
 use strsim::damerau_levenshtein;
-
-use crate::{
-    config::{Config, StoreConfig, TunerSettings},
-    request::{LeaseSettings, LimitSettings, SupervisionSettings, WaitSettings, settings::BackoffKeys},
-};
+use toml::Table;
 
 pub(super) const PREFIX: &str = "LEASEHOLD_";
 
@@ -33,30 +24,37 @@ const SLIPS: usize = 2;
 /// Variables that had another name before. Passing over them would change what was set without a word.
 const RENAMED: [(&str, &str); 1] = [("LEASEHOLD_WAIT_PATIENCE", "LEASEHOLD_WAIT_TICKET_TTL")];
 
-/// Names that say "the address of the store" and mean nothing here.
-const NEAR_STORE: [&str; 3] = ["LEASEHOLD_STORE", "LEASEHOLD_URL", "LEASEHOLD_REDIS_URL"];
-
 /// Returns true if a variable that names no setting seems to be meant for the address of the store. Kubernetes gives
 /// addresses too, of the scheme `tcp`.
 pub(super) fn is_near_store(name: &str, value: &OsStr) -> bool {
+    let names = ["LEASEHOLD_STORE", "LEASEHOLD_URL", "LEASEHOLD_REDIS_URL"];
     let schemes = ["redis://", "rediss://", "redis+", "rediss+", "unix://", "quorum://"];
     let address = value.to_string_lossy();
-    NEAR_STORE.contains(&&*name.to_uppercase()) || schemes.iter().any(|scheme| address.starts_with(scheme))
+    names.contains(&&*name.to_uppercase()) || schemes.iter().any(|scheme| address.starts_with(scheme))
 }
 
+/// Settings without a default, which the embedded file has in comments.
+const WITHOUT_DEFAULT: [(&str, &str); 4] = [
+    ("lease", "renewal_interval"),
+    ("backoff", "preset"),
+    ("backoff", "attempts"),
+    ("store", "response_timeout"),
+];
+
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum Meaning<'a> {
     /// This key of this section.
-    Setting(&'static str, &'static str),
+    Setting(&'a str, &'a str),
     /// A misspelling of this variable.
     Misspelt(String),
     /// Nothing that concerns this library.
     Foreign,
 }
 
-/// Returns the meaning of a variable whose name begins with [`PREFIX`], and is not [`FILE`].
-pub(super) fn meaning(name: &str) -> Meaning {
-    let settings = settings();
+/// Returns the meaning of a variable whose name begins with [`PREFIX`], and is not [`FILE`]. The sections have every setting
+/// with a default.
+pub(super) fn meaning<'a>(name: &str, sections: &'a Table) -> Meaning<'a> {
+    let settings = settings(sections);
     if let Some((_, section, key)) = settings.iter().find(|(known, ..)| known == name) {
         return Meaning::Setting(section, key);
     }
@@ -73,97 +71,68 @@ pub(super) fn meaning(name: &str) -> Meaning {
 }
 
 /// Returns every setting: the name of its variable, its section and its key.
-fn settings() -> Vec<(String, &'static str, &'static str)> {
-    let sections = keys_of::<Config>().iter().flat_map(|section| {
-        let keys = match *section {
-            "store" => keys_of::<StoreConfig>(),
-            "lease" => keys_of::<LeaseSettings>(),
-            "wait" => keys_of::<WaitSettings>(),
-            "backoff" => keys_of::<BackoffKeys>(),
-            "limits" => keys_of::<LimitSettings>(),
-            "supervision" => keys_of::<SupervisionSettings>(),
-            "tuner" => keys_of::<TunerSettings>(),
-            _ => &[],
-        };
-        keys.iter().map(move |key| (*section, *key))
+fn settings(sections: &Table) -> Vec<(String, &str, &str)> {
+    let with_default = sections.iter().flat_map(|(section, body)| {
+        let keys = body.as_table().into_iter().flat_map(Table::keys);
+        keys.map(move |key| (section.as_str(), key.as_str()))
     });
     let named = |(section, key)| (format!("{PREFIX}{section}_{key}").to_uppercase(), section, key);
-    sections.map(named).collect()
-}
-
-/// Returns the names of a struct's fields, as they are read.
-fn keys_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
-    let mut keys = Keys(&[]);
-    // It records the names and then always returns an error.
-    let _ = T::deserialize(&mut keys);
-    keys.0
-}
-
-/// A source of values that only records which ones are asked for.
-struct Keys(&'static [&'static str]);
-
-impl<'de> Deserializer<'de> for &mut Keys {
-    type Error = Error;
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        _: V,
-    ) -> Result<V::Value, Error> {
-        self.0 = fields;
-        Err(Error::custom("there are no values"))
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
-        Err(Error::custom("not a struct"))
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
-    }
+    with_default.chain(WITHOUT_DEFAULT).map(named).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+
+    fn defaults() -> Table {
+        Config::DEFAULT_TOML.parse().unwrap()
+    }
 
     #[test]
-    fn every_setting_of_the_embedded_file_has_a_variable() {
-        let keys = |line: &str| {
+    fn every_setting_that_is_read_is_in_the_embedded_file_and_has_a_variable() {
+        let key = |line: &str| {
             let name = line.trim_start_matches("# ").split_once(" = ")?.0;
             name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_').then(|| name.to_owned())
         };
-        let mut in_file: Vec<String> = Config::DEFAULT_TOML.lines().filter_map(keys).collect();
-        let mut known: Vec<String> = settings().into_iter().map(|(_, _, key)| key.to_owned()).collect();
-        in_file.sort();
-        known.sort();
+        let mut in_file: Vec<String> = Config::DEFAULT_TOML.lines().filter_map(key).collect();
+        let defaults = defaults();
+        // The error about a key that there is not lists those that there are.
+        let mut read: Vec<String> = Vec::new();
+        for section in defaults.keys() {
+            let error = Config::from_toml(&format!("{section}.unknown = 1")).unwrap_err().to_string();
+            read.extend(error.split('`').skip(3).step_by(2).map(str::to_owned));
+        }
+        let mut known: Vec<String> =
+            settings(&defaults).into_iter().map(|(_, _, key)| key.to_owned()).collect();
+        for keys in [&mut in_file, &mut read, &mut known] {
+            keys.sort();
+        }
         assert_eq!(known, in_file);
+        assert_eq!(known, read);
     }
 
     #[test]
     fn a_renamed_variable_is_told_its_name_of_today() {
         for (before, now) in RENAMED {
-            assert_eq!(meaning(before), Meaning::Misspelt(now.to_owned()));
-            assert!(matches!(meaning(now), Meaning::Setting(..)), "{now}");
+            assert_eq!(meaning(before, &defaults()), Meaning::Misspelt(now.to_owned()));
+            assert!(matches!(meaning(now, &defaults()), Meaning::Setting(..)), "{now}");
         }
     }
 
     #[test]
     fn what_kubernetes_and_docker_set_for_a_service_is_foreign() {
-        let services =
-            settings().into_iter().map(|(_, section, _)| format!("{PREFIX}{section}").to_uppercase());
+        let defaults = defaults();
+        let services = defaults.keys().map(|section| format!("{PREFIX}{section}").to_uppercase());
         for service in services.chain(["LEASEHOLD".to_owned()]) {
-            let protocol = ["TCP", "UDP", "SCTP"].map(|protocol| format!("PORT_6379_{protocol}"));
-            let port = protocol
-                .iter()
-                .flat_map(|port| ["", "_PROTO", "_PORT", "_ADDR"].map(|end| format!("{port}{end}")));
+            let ports = ["TCP", "UDP", "SCTP"].into_iter().flat_map(|protocol| {
+                ["", "_PROTO", "_PORT", "_ADDR"].map(|end| format!("PORT_6379_{protocol}{end}"))
+            });
             let usual =
                 ["PORT", "HOST", "NAME", "ENV_PATH", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_REDIS"];
-            for word in usual.map(str::to_owned).into_iter().chain(port) {
+            for word in usual.map(str::to_owned).into_iter().chain(ports) {
                 let name = format!("{service}_{word}");
-                assert_eq!(meaning(&name), Meaning::Foreign, "{name}");
+                assert_eq!(meaning(&name, &defaults), Meaning::Foreign, "{name}");
             }
         }
     }

@@ -219,7 +219,7 @@ pub(crate) fn backoff<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Back
 /// The keys of `[backoff]`. The `preset` is all of the section in one word.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct BackoffKeys {
+struct BackoffKeys {
     preset: Option<Preset>,
     #[serde(deserialize_with = "duration")]
     initial: Duration,
