@@ -1,16 +1,18 @@
-//! The middleware that keeps the locks of a request until its response has been sent.
+//! The middleware that keeps the locks of a request until its response has been sent, and the extractor of a lock inside of it.
 
 use std::{
     fmt,
     future::{Ready, ready},
+    marker::PhantomData,
+    ops::Deref,
     rc::Rc,
 };
 
 use actix::Addr;
 use actix_web::{
-    Error, HttpMessage,
+    Error, FromRequest, HttpMessage, HttpRequest,
     body::{EitherBody, MessageBody},
-    dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready},
+    dev::{Payload, Service, ServiceRequest, ServiceResponse, Transform, forward_ready},
     error::ErrorInternalServerError,
     http::Method,
     web::Data,
@@ -18,14 +20,14 @@ use actix_web::{
 use futures_util::future::LocalBoxFuture;
 
 use super::holdings::{HeldBody, Holdings};
-use crate::{manager::LockManager, request::Acquire};
+use crate::{lease::Lease, manager::LockManager, request::Acquire};
 
 /// The function that says which lock a request needs.
 type Asks = dyn Fn(&ServiceRequest) -> Option<Acquire>;
 
 /// Middleware that holds locks while a request is served, until its response has been sent.
 ///
-/// It makes [`Locked`](super::Locked) work in the handlers that it wraps. With [`lock`](Self::lock) it also takes a lock
+/// It makes [`Locked`] work in the handlers that it wraps. With [`lock`](Self::lock) it also takes a lock
 /// before each request of a scope:
 ///
 /// ```
@@ -133,11 +135,9 @@ where
         let (service, asked) = (Rc::clone(&self.service), self.locks.asked(&request));
         Box::pin(async move {
             let Some(locks) = request.app_data::<Data<Addr<LockManager>>>() else {
-                tracing::error!(
-                    "there is no `Data<Addr<LockManager>>` for `Locks`; add it with `App::app_data`"
-                );
-                let error = ErrorInternalServerError("the server is not set up for locks");
-                return Ok(request.error_response(error).map_into_right_body());
+                let no_manager =
+                    "there is no `Data<Addr<LockManager>>` for `Locks`; add it with `App::app_data`";
+                return Ok(request.error_response(not_set_up(no_manager)).map_into_right_body());
             };
             let holdings = Holdings::new(locks.get_ref().clone());
             if let Some(asked) = asked
@@ -156,4 +156,64 @@ where
             Ok(response.map_body(|_, body| EitherBody::right(HeldBody::new(body, holdings).boxed())))
         })
     }
+}
+
+/// A kind of lock that handlers ask for with [`Locked`].
+pub trait LockKey: 'static {
+    /// Returns the request for the lock that this HTTP request needs: its name, and its mode, TTL and wait if they are not
+    /// the default. A [`ReadLock`](crate::ReadLock) is given as `ReadLock::new(name).into()`.
+    ///
+    /// # Errors
+    /// An error is the response to the client, for instance [`actix_web::error::ErrorBadRequest`] for a path that names
+    /// nothing that can be locked.
+    fn lock(request: &HttpRequest) -> Result<Acquire, Error>;
+}
+
+/// A lock that is held while a handler runs, and until its response has been sent. It is an extractor for handlers inside
+/// of the middleware [`Locks`], which holds the lock.
+///
+/// It dereferences to the [`Lease`]. A client that cannot be given the lock is answered as
+/// [errors](crate::web#errors-as-responses) are, and the handler does not run. When the lock is lost, the handler is stopped.
+/// Moving the extractor out of the handler, into a task for instance, keeps the lock for as long.
+///
+/// Extractors of one handler run side by side. Two locks that are taken one by one can wait for each other in a circle: for
+/// several resources use [`AcquireAll`](crate::AcquireAll) in the handler.
+pub struct Locked<K> {
+    lease: Rc<Lease>,
+    key: PhantomData<fn() -> K>,
+}
+
+impl<K: LockKey> FromRequest for Locked<K> {
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let holdings = request.extensions().get::<Holdings>().cloned();
+        let asked = K::lock(request);
+        Box::pin(async move {
+            let no_middleware = "`Locked` is used outside of the middleware `Locks`; add it with `App::wrap`";
+            let lease = holdings.ok_or_else(|| not_set_up(no_middleware))?.acquire(asked?).await?;
+            Ok(Self { lease, key: PhantomData })
+        })
+    }
+}
+
+impl<K> Deref for Locked<K> {
+    type Target = Lease;
+
+    fn deref(&self) -> &Lease {
+        &self.lease
+    }
+}
+
+impl<K> fmt::Debug for Locked<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Locked").field(&self.lease).finish()
+    }
+}
+
+/// Returns the answer of a server that is not set up for locks, for a reason that the log tells.
+fn not_set_up(reason: &str) -> Error {
+    tracing::error!("{reason}");
+    ErrorInternalServerError("the server is not set up for locks")
 }

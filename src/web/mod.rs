@@ -64,7 +64,6 @@
 //! because only the application knows whether it can be repeated.
 
 mod errors;
-mod extractor;
 mod holdings;
 mod middleware;
 mod per_worker;
@@ -75,8 +74,7 @@ mod tests;
 
 pub use self::{
     errors::AsProblem,
-    extractor::{LockKey, Locked},
-    middleware::Locks,
+    middleware::{LockKey, Locked, Locks},
     per_worker::PerWorker,
     problem::Problem,
     serve::{health, serve},
