@@ -10,9 +10,6 @@ use std::{
 
 use crate::config::{Config, ConfigError, sources::ConfigSources, variables};
 
-/// The name of the file in the working directory of an application.
-const USUAL: &str = "config.toml";
-
 impl Config {
     /// Reads the configuration from the usual places: the one way to start that suits most applications.
     ///
@@ -31,7 +28,10 @@ impl Config {
         if let Some(path) = env::var_os(variables::FILE) {
             return Self::from_file(path);
         }
-        let sources = found(Path::new(USUAL))?.unwrap_or_else(ConfigSources::defaults);
+        let (path, mut sources) = (Path::new("config.toml"), ConfigSources::defaults());
+        if is_there(path)? {
+            sources = sources.found_file(path, &text(path)?)?;
+        }
         sources.variables(env::vars_os())?.checked()
     }
 
@@ -100,22 +100,6 @@ impl Default for Config {
     }
 }
 
-/// Returns the settings of a file that was not named; `None` if there is none, or if it belongs to somebody else.
-fn found(path: &Path) -> Result<Option<ConfigSources>, ConfigError> {
-    if !is_there(path)? {
-        return Ok(None);
-    }
-    let sources = ConfigSources::defaults().found_file(path, &text(path)?)?;
-    if sources.is_none() {
-        tracing::warn!(
-            "{} is passed over: it has no table [leasehold] and no section of this library; {} can name another file",
-            path.display(),
-            variables::FILE
-        );
-    }
-    Ok(sources)
-}
-
 fn text(path: &Path) -> Result<String, ConfigError> {
     fs::read_to_string(path).map_err(|source| ConfigError::Io { path: path.to_owned(), source })
 }
@@ -136,29 +120,23 @@ fn is_there(path: &Path) -> Result<bool, ConfigError> {
 mod tests {
     use super::*;
 
-    /// Reads a file of this text. Returns the TTL in seconds that it sets; `None` if it belongs to somebody else.
-    fn ttl(path: &Path, text: &str) -> Result<Option<u64>, ConfigError> {
-        fs::write(path, text).unwrap();
-        let Some(config) = found(path)?.map(ConfigSources::checked).transpose()? else { return Ok(None) };
-        assert_eq!(config.sources(), [path.display().to_string()]);
-        Ok(Some(config.lease.ttl.as_secs()))
+    /// Returns the sources that count when a file of this text is found, and the TTL in seconds.
+    fn found(text: &str) -> Result<(Vec<String>, u64), ConfigError> {
+        let config = ConfigSources::defaults().found_file(Path::new("/its/file.toml"), text)?.checked()?;
+        Ok((config.sources().to_vec(), config.lease.ttl.as_secs()))
     }
 
     #[test]
     fn a_file_is_ours_by_its_table_or_a_section_and_an_error_names_it_and_the_variable_for_another_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(USUAL);
+        let (ours, foreign) = (|ttl| Ok((vec!["/its/file.toml".to_owned()], ttl)), || Ok((vec![], 30)));
         for (text, expected) in [
-            ("", Ok(Some(30))),
-            ("lease.ttl = '7s'", Ok(Some(7))),
-            ("[leasehold]", Ok(Some(30))),
-            ("[leasehold.lease]\nttl = '7s'", Ok(Some(7))),
-            (
-                "[leasehold.lease]\nttl = '7s'\n[lease]\nttl = 5\n[store]\nkind = 'books'\n[database]",
-                Ok(Some(7)),
-            ),
-            ("title = 'a page'\nbaseURL = 'https://example.org'\n[params]\nlease = 1", Ok(None)),
-            ("[database]\nurl = 'postgres://h'", Ok(None)),
+            ("", ours(30)),
+            ("lease.ttl = '7s'", ours(7)),
+            ("[leasehold]", ours(30)),
+            ("[leasehold.lease]\nttl = '7s'", ours(7)),
+            ("[leasehold.lease]\nttl = '7s'\n[lease]\nttl = 5\n[store]\nkind = 'books'\n[database]", ours(7)),
+            ("title = 'a page'\nbaseURL = 'https://example.org'\n[params]\nlease = 1", foreign()),
+            ("[database]\nurl = 'postgres://h'", foreign()),
             ("[lease\n", Err("line 1: unclosed table")),
             ("lease.ttl = 10", Err("lease.ttl: invalid type")),
             ("lease.ttl = '1ms'", Err("invalid lease.ttl: 1ms")),
@@ -169,10 +147,10 @@ mod tests {
             ("[leasehold.store]\nurl = 'http://h'", Err("[leasehold]: invalid store.url")),
             ("leasehold.lease.ttl = '1ms'", Err("[leasehold]: invalid lease.ttl: 1ms")),
         ] {
-            match (ttl(&path, text), expected) {
+            match (found(text), expected) {
                 (Ok(told), Ok(expected)) => assert_eq!(told, expected, "{text}"),
                 (Err(told), Err(reason)) => {
-                    for part in [&path.display().to_string(), "LEASEHOLD_CONFIG", reason] {
+                    for part in ["/its/file.toml", "LEASEHOLD_CONFIG", reason] {
                         assert!(told.to_string().contains(part), "{text}: {told}");
                     }
                 }
@@ -184,10 +162,10 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_read_has_no_file() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        fs::write(&file, "").unwrap();
-        fs::create_dir(folder.path().join(USUAL)).unwrap();
-        for path in [folder.path().join("nowhere").join(USUAL), file.join(USUAL), folder.path().join(USUAL)] {
+        let below = |path: &str| folder.path().join(path);
+        fs::write(below("file"), "").unwrap();
+        fs::create_dir(below("config.toml")).unwrap();
+        for path in ["nowhere/config.toml", "file/config.toml", "config.toml"].map(below) {
             assert!(matches!(is_there(&path), Ok(false)), "{}", path.display());
         }
     }

@@ -47,16 +47,19 @@ impl ConfigSources {
         self.table(path.display(), &origin, parsed(&origin, text)?)
     }
 
-    /// Adds the settings of a file that was found in a folder which may be somebody else's. `None` if it belongs to them: it
-    /// has other tables, and neither one for this library nor any of its sections.
-    pub(super) fn found_file(self, path: &Path, text: &str) -> Result<Option<Self>, ConfigError> {
-        let origin = another_file(path);
+    /// Adds the settings of a file that was found in a folder which may be somebody else's. It is passed over if it belongs
+    /// to them: it has other tables, and neither one for this library nor any of its sections.
+    pub(super) fn found_file(self, path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let (path, origin) = (path.display(), another_file(path));
         let table = parsed(&origin, text)?;
         let is_ours = |name: &String| name == TABLE || self.merged.contains_key(name);
-        if !table.is_empty() && !table.keys().any(is_ours) {
-            return Ok(None);
+        if table.is_empty() || table.keys().any(is_ours) {
+            return self.table(path, &origin, table);
         }
-        self.table(path.display(), &origin, table).map(Some)
+        tracing::warn!(
+            "{path} is passed over: it has no table [{TABLE}] and no section of this library; {FILE} can name another file"
+        );
+        Ok(self)
     }
 
     /// Adds the settings of a source of this name, which errors call `origin`.
@@ -170,8 +173,9 @@ impl ConfigSources {
             return Err(ConfigError::parse(&name, format!("{section}.{key}: the value is not valid UTF-8")));
         };
         // A variable has no type, and no setting takes both a string and something else.
-        let value = match typed(&text) {
-            Some(value) if self.with(section, key, value.clone()).is_ok() => value,
+        let number = || text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float));
+        let value = match text.parse().map(Value::Boolean).or_else(|_| number()) {
+            Ok(value) if self.with(section, key, value.clone()).is_ok() => value,
             _ => Value::String(text),
         };
         Ok(GivenSetting { origin: name, section: section.to_owned(), key: key.to_owned(), value })
@@ -219,10 +223,4 @@ fn parsed(origin: &str, text: &str) -> Result<Table, ConfigError> {
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         ConfigError::parse(origin, format!("line {line}: {}", error.message()))
     })
-}
-
-/// Returns the truth value or the number that a text says.
-fn typed(text: &str) -> Option<Value> {
-    let number = || text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float));
-    text.parse().map(Value::Boolean).or_else(|_| number()).ok()
 }
