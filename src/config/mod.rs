@@ -89,7 +89,11 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.settings().check()?;
         self.tuner.check()?;
-        Ok(self.check_store()?)
+        // A store in memory is opened by who uses it.
+        if self.store.url.memory_name()?.is_none() {
+            self.store_outside()?;
+        }
+        Ok(())
     }
 
     /// Returns the sections for a lock manager, which checks them when it starts.

@@ -30,14 +30,6 @@ impl Config {
         }
     }
 
-    /// Checks that there is a store to open, and opens none in memory.
-    pub(super) fn check_store(&self) -> Result<(), InvalidValue> {
-        match self.store.url.memory_name()? {
-            Some(_) => Ok(()),
-            None => self.store_outside().map(drop),
-        }
-    }
-
     /// Returns the options for a Redis server.
     pub fn redis_options(&self) -> RedisOptions {
         let given = |file: &Path| (!file.as_os_str().is_empty()).then(|| file.to_owned());
@@ -67,7 +59,7 @@ impl Config {
     }
 
     /// Returns a store that is not in the memory of this process.
-    fn store_outside(&self) -> Result<Arc<dyn Store>, InvalidValue> {
+    pub(super) fn store_outside(&self) -> Result<Arc<dyn Store>, InvalidValue> {
         self.check_response_timeout()?;
         let Some(nodes) = self.store.url.nodes()? else { return Ok(self.server(&self.store.url)?) };
         let open = |url: &StoreUrl| {
