@@ -13,7 +13,7 @@ mod store;
 mod url;
 mod variables;
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use actix::{Addr, WeakAddr};
 use parking_lot::Mutex;
@@ -79,7 +79,10 @@ impl Config {
 
     /// Adds a source to [`sources`](Self::sources), for a setting that code changes: an option of a command line, for instance.
     pub fn add_source(&mut self, name: &str) {
-        self.read_from.add(name);
+        // What has no name is none.
+        if !name.is_empty() {
+            self.read_from.0.push(name.to_owned());
+        }
     }
 
     /// Checks every bound, and the relations between settings. Sends nothing.
@@ -199,16 +202,6 @@ struct ReadFrom(Vec<String>);
 impl PartialEq for ReadFrom {
     fn eq(&self, _: &Self) -> bool {
         true
-    }
-}
-
-impl ReadFrom {
-    /// Adds a source. What has no name is none.
-    fn add(&mut self, source: impl fmt::Display) {
-        let source = source.to_string();
-        if !source.is_empty() {
-            self.0.push(source);
-        }
     }
 }
 

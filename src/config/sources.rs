@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ffi::OsString, fmt::Display, path::Path};
 use toml::{Table, Value};
 
 use crate::config::{
-    Config, ConfigError, ReadFrom,
+    Config, ConfigError,
     variables::{FILE, Meaning, PREFIX, another_file, is_near_store, meaning},
 };
 
@@ -15,7 +15,6 @@ pub(super) struct ConfigSources {
     config: Config,
     /// The settings that a source named, such as `lease.ttl`, each with that source. The embedded file does not count.
     said: BTreeMap<String, String>,
-    read_from: ReadFrom,
 }
 
 /// The table that settings stand below in the file of an application, which has others.
@@ -35,7 +34,7 @@ impl ConfigSources {
         const VALID: &str = "the embedded config.toml is tested to be valid";
         let merged: Table = toml::from_str(Config::DEFAULT_TOML).expect(VALID);
         let config = merged.clone().try_into().expect(VALID);
-        Self { merged, config, said: BTreeMap::new(), read_from: ReadFrom::default() }
+        Self { merged, config, said: BTreeMap::new() }
     }
 
     pub(super) fn text(self, origin: &str, text: &str) -> Result<Self, ConfigError> {
@@ -64,7 +63,7 @@ impl ConfigSources {
 
     /// Adds the settings of a source of this name, which errors call `origin`.
     fn table(mut self, name: impl Display, origin: &str, mut table: Table) -> Result<Self, ConfigError> {
-        self.read_from.add(name);
+        self.config.add_source(&name.to_string());
         let (origin, sections) = match table.remove(TABLE) {
             Some(Value::Table(own)) => (format!("{origin}: [{TABLE}]"), own),
             Some(_) => {
@@ -113,7 +112,7 @@ impl ConfigSources {
         for (name, value) in ours {
             match meaning(&name, &self.merged) {
                 Meaning::Setting(section, key) => {
-                    self.read_from.add(&name);
+                    self.config.add_source(&name);
                     settings.push(self.variable(name, section, key, value)?);
                 }
                 Meaning::Misspelt(likely) => {
@@ -141,7 +140,7 @@ impl ConfigSources {
     /// Returns the configuration of all sources, later ones over earlier ones.
     pub(super) fn config(mut self) -> Config {
         self.config.follow(|setting| self.said.contains_key(setting));
-        Config { read_from: self.read_from, ..self.config }
+        self.config
     }
 
     /// Returns the same if it is valid. The error names the source of what is not.
@@ -210,9 +209,9 @@ impl ConfigSources {
         if let Some(Value::Table(body)) = merged.get_mut(section) {
             body.insert(key.to_owned(), value);
         }
-        let config =
+        let config: Config =
             merged.clone().try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
-        Ok((merged, config))
+        Ok((merged, Config { read_from: self.config.read_from.clone(), ..config }))
     }
 }
 
