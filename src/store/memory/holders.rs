@@ -1,7 +1,7 @@
 //! The holders of one resource, with those that only keep it closed, and their effect on acquisitions.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
+    collections::{BTreeSet, HashMap},
     num::NonZeroU32,
     time::Duration,
 };
@@ -23,8 +23,8 @@ pub(super) struct Holders {
     /// The time at which the resource is free of each record.
     openings: BTreeSet<(Moment, Token)>,
     taken: u64,
-    /// The numbers of the records by their capacity of permits.
-    capacities: BTreeMap<NonZeroU32, u64>,
+    /// The capacity that each record of permits names: two different ones at most.
+    capacities: BTreeSet<(NonZeroU32, Token)>,
     shares: HashMap<Owner, Share>,
 }
 
@@ -97,7 +97,7 @@ impl Holders {
     pub(super) fn admit(&mut self, record: HoldRecord) {
         self.taken += u64::from(record.permits());
         if let Mode::Permits { of, .. } = record.mode {
-            *self.capacities.entry(of).or_default() += 1;
+            self.capacities.insert((of, record.token));
         }
         if let Some(owner) = &record.owner {
             let share = self.shares.entry(owner.clone()).or_default();
@@ -166,20 +166,23 @@ impl Holders {
     /// Returns the capacity that counts with one more record of this capacity: the smallest in use. It is zero if two others
     /// are in use, so that the third has to wait.
     fn capacity_with(&self, of: NonZeroU32) -> u32 {
+        let (Some(&(least, _)), Some(&(most, _))) = (self.capacities.first(), self.capacities.last()) else {
+            return of.get();
+        };
         if planted!("the larger of two capacities counts") {
-            return self.capacities.keys().next_back().map_or(of, |most| of.max(*most)).get();
+            return of.max(most).get();
         }
-        if self.capacities.len() >= 2 && !self.capacities.contains_key(&of) {
+        if least != most && of != least && of != most {
             return 0;
         }
-        self.capacities.keys().next().map_or(of, |least| of.min(*least)).get()
+        of.min(least).get()
     }
 
     /// Returns all that an owner holds, given the mode in which the resource is in use.
     fn as_mode(&self, share: &Share, in_use: Mode) -> Mode {
         match (in_use, NonZeroU32::new(share.permits)) {
             (Mode::Permits { of, .. }, Some(count)) => {
-                Mode::Permits { count, of: self.capacities.keys().next().copied().unwrap_or(of) }
+                Mode::Permits { count, of: self.capacities.first().map_or(of, |(least, _)| *least) }
             }
             (mode, _) => mode,
         }
@@ -207,13 +210,8 @@ impl Holders {
     fn remove(&mut self, token: Token) {
         if let Some(record) = self.take(token) {
             self.taken -= u64::from(record.permits());
-            if let Mode::Permits { of, .. } = record.mode
-                && let Entry::Occupied(mut records) = self.capacities.entry(of)
-            {
-                *records.get_mut() -= 1;
-                if *records.get() == 0 {
-                    records.remove();
-                }
+            if let Mode::Permits { of, .. } = record.mode {
+                self.capacities.remove(&(of, token));
             }
         }
     }
