@@ -1,8 +1,6 @@
 //! An in-memory store for one process: the contract in its simplest form, and faults on demand.
 
-mod faults;
 mod holders;
-mod inboxes;
 mod queue;
 mod record;
 mod registers;
@@ -19,16 +17,15 @@ use std::{
 };
 
 use futures_util::{
-    FutureExt, StreamExt,
+    FutureExt,
     future::{BoxFuture, join_all},
 };
 use parking_lot::Mutex;
 
 use self::{
-    faults::Fault,
     resource::Resource,
-    state::MemoryState,
-    turn::{VerbTurn, micros},
+    state::{Fault, MemoryState},
+    turn::VerbTurn,
 };
 use crate::{
     core::{Fence, Moment, ResourceName},
@@ -81,7 +78,7 @@ impl MemoryStore {
 
     /// Loses all notifications from now on, without telling the subscribers, until it is called with `false`.
     pub fn lose_notifications(&self, lose: bool) {
-        self.state.lock().inboxes.lose(lose);
+        self.state.lock().inboxes.losing = lose;
     }
 
     /// Disconnects all subscribers: they get [`Notification::Disconnected`], and nothing more, until this is called with
@@ -130,7 +127,7 @@ impl MemoryStore {
         Box::pin(async move {
             let fault = self.state.lock().faults.pop_front();
             match fault {
-                Some(Fault::Fail) => return Err(faults::unavailable()),
+                Some(Fault::Fail) => return Err(StoreError::unavailable("a scripted fault")),
                 Some(Fault::Stall(pause)) => tokio::time::sleep(pause).await,
                 Some(Fault::LoseReply) | None => {}
             }
@@ -153,12 +150,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
-        join_replies(asked.iter().map(|asked| {
-            self.answer(move |state, now| {
-                state.sweep(now);
-                state.with(&asked.hold.resource, now, |resource, turn| resource.acquire(asked, turn))
-            })
-        }))
+        join_replies(asked.iter().map(|asked| self.answer(move |state, now| state.acquire(asked, None, now))))
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
@@ -174,7 +166,7 @@ impl Store for MemoryStore {
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        self.answer_about(&hold.resource, move |resource, turn| resource.is_held(hold, turn.now))
+        self.answer_about(&hold.resource, move |resource, _| resource.is_held(hold))
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
@@ -201,10 +193,7 @@ impl Store for MemoryStore {
     }
 
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
-        self.answer(move |state, now| {
-            state.sweep(now);
-            state.acquire_all(asked, now)
-        })
+        self.answer(move |state, now| state.acquire_all(asked, now))
     }
 
     fn register<'a>(
@@ -216,7 +205,7 @@ impl Store for MemoryStore {
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {
-        self.state.lock().inboxes.listen(*inbox).boxed()
+        self.state.lock().inboxes.listen(*inbox)
     }
 
     fn describe(&self) -> String {
@@ -237,12 +226,8 @@ impl QuorumNode for MemoryStore {
         let acquire = |(number, asked): (u64, &'a Arc<Acquisition>)| {
             let least = Fence::new(first.get().saturating_add(number));
             self.answer(move |state, now| {
-                state.sweep(now);
-                let answer = state.with(&asked.hold.resource, now, |resource, turn| {
-                    turn.propose(least);
-                    resource.acquire(asked, turn)
-                });
-                Ok((answer, micros(now), state.recovered.clone()))
+                let answer = state.acquire(asked, Some(least), now);
+                Ok((answer, Fence::new(now.micros()), state.recovered.clone()))
             })
         };
         let acquired_from = |answers: Vec<Result<(_, Fence, Option<Recovered>), _>>| {

@@ -15,7 +15,6 @@ type Arrival = (u64, Token);
 const BLOCK: u64 = 256;
 
 const FIRST_TOKEN: Token = Token::from_bits(0);
-const LAST_TOKEN: Token = Token::from_bits(u128::MAX);
 
 #[derive(Debug, Default)]
 pub(super) struct WaitQueue {
@@ -59,20 +58,12 @@ pub(super) struct QueuedWaiter {
     offered: Option<(Moment, Moment)>,
 }
 
-/// The answer to an acquisition that wants to wait.
-pub(super) enum Queued {
-    /// It waits, with this many waiters ahead.
-    Waits(u64),
-    /// The queue is full: this many wait, and no more may.
-    Full(u64),
-}
-
 impl QueuedWaiter {
     pub(super) fn token(&self) -> Token {
         self.asked.hold.token
     }
 
-    fn describe(&self, now: Moment) -> store::Waiter {
+    pub(super) fn describe(&self, now: Moment) -> store::Waiter {
         store::Waiter {
             token: self.token().prefix(),
             mode: self.asked.mode,
@@ -101,18 +92,6 @@ impl WaitQueue {
     /// Returns true if nobody waits and no ticket is kept.
     pub(super) fn is_removable(&self) -> bool {
         self.arrivals.is_empty()
-    }
-
-    /// Returns the number of waiters whose tickets have not expired.
-    pub(super) fn waiting(&self, now: Moment) -> u64 {
-        let gone = self.expirations.range(..=(now, (u64::MAX, LAST_TOKEN)));
-        self.len() - gone.filter(|(_, arrival)| self.waiters.contains_key(arrival)).count() as u64
-    }
-
-    /// Describes the first waiters whose tickets have not expired.
-    pub(super) fn first(&self, most: usize, now: Moment) -> Vec<store::Waiter> {
-        let alive = self.in_order_of_arrival().filter(|waiter| waiter.gone > now);
-        alive.take(most).map(|waiter| waiter.describe(now)).collect()
     }
 
     pub(super) fn head(&self) -> Option<&QueuedWaiter> {
@@ -161,16 +140,22 @@ impl WaitQueue {
         }
     }
 
-    /// Puts an acquisition at its place in the queue, or at the end. Keeps its ticket if it has one.
-    pub(super) fn enqueue(&mut self, asked: &Acquisition, ticket: QueueTicket, now: Moment) -> Queued {
+    /// Puts an acquisition at its place in the queue, or at the end. Keeps its ticket if it has one. Returns the number of
+    /// waiters ahead, or as an error the number of all waiters, because no more may wait.
+    pub(super) fn enqueue(
+        &mut self,
+        asked: &Acquisition,
+        ticket: QueueTicket,
+        now: Moment,
+    ) -> Result<u64, u64> {
         let gone = now + positive_millis(ticket.ttl);
         if let Some(&arrival) = self.arrivals.get(&asked.hold.token) {
             self.refresh(arrival, gone);
-            return Queued::Waits(self.ahead(arrival));
+            return Ok(self.ahead(arrival));
         }
         let waiting = self.len();
         if waiting >= u64::from(ticket.max_waiters) {
-            return Queued::Full(waiting);
+            return Err(waiting);
         }
         let last_first = planted!("last come, first served");
         let number = match ticket.place {
@@ -187,7 +172,7 @@ impl WaitQueue {
         let waiter =
             QueuedWaiter { asked: asked.clone(), ticket, gone, since, came_back: false, offered: None };
         self.waiters.insert(arrival, waiter);
-        Queued::Waits(self.ahead(arrival))
+        Ok(self.ahead(arrival))
     }
 
     /// Returns true if a token was handed over what it waits for, and has not taken it up.

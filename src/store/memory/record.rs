@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     core::{Fence, Mode, Moment, Owner, Token, since_given},
-    store::{Acquisition, Holder, HolderState, Metadata, memory::turn::micros},
+    store::{Acquisition, Holder, HolderState, Metadata},
 };
 
 /// A holder of a resource, which may keep it closed afterwards.
@@ -67,7 +67,7 @@ impl HoldRecord {
     }
 
     pub(super) fn inspect(&self, now: Moment) -> Holder {
-        let held_for = since_given(self.fence.get(), micros(now).get()).filter(|_| self.holds());
+        let held_for = since_given(self.fence.get(), now.micros()).filter(|_| self.holds());
         Holder { held_for, ..self.describe(now) }
     }
 

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use crate::{
-    core::{Fence, Mode, Moment, Owner, Token},
+    core::{Fence, Moment, Owner, Token},
     store::{
-        Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, HolderNotice, HoldersNotified, Inbox,
+        Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, HolderNotice, HoldersNotified,
         Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, QueueTicket, Refusal, Released, Renewed,
         STEPS_AT_MOST, StoreError, TOLD_AT_MOST, ToHolders,
         memory::{
             holders::{Compatibility, Holders},
-            queue::{Queued, WaitQueue},
+            queue::WaitQueue,
             record::{HoldRecord, positive_millis, whole_millis},
             turn::VerbTurn,
         },
@@ -40,8 +40,7 @@ impl Resource {
         }
         self.hand_over(Some(token), turn);
         if self.holders.extend(token, asked.ttl, now) {
-            let alone = asked.mode == Mode::Exclusive && owner.is_none();
-            if turn.least_fence.is_some() && alone && self.queue.is_offered(token) {
+            if turn.least_fence.is_some() && asked.is_simple() && self.queue.is_offered(token) {
                 // Nobody has been told its fence yet.
                 self.holders.raise_fence(token, turn.new_fence());
             }
@@ -78,7 +77,6 @@ impl Resource {
     }
 
     pub(super) fn renew(&mut self, hold: &Hold, ttl: Duration, now: Moment) -> Renewed {
-        self.settle(now);
         let held = self.holders.extend(hold.token, ttl, now) || planted!("a renewal of any token");
         if held { Renewed::Extended } else { Renewed::NotHeld }
     }
@@ -131,8 +129,7 @@ impl Resource {
         taken_away
     }
 
-    pub(super) fn notify_holders(&mut self, to: &ToHolders, turn: &VerbTurn<'_>) -> HoldersNotified {
-        self.settle(turn.now);
+    pub(super) fn notify_holders(&self, to: &ToHolders, turn: &VerbTurn<'_>) -> HoldersNotified {
         let mut holding = self.holders.in_order_of_end().filter(|record| record.holds());
         let notified = match &to.among {
             Some(among) => {
@@ -152,29 +149,27 @@ impl Resource {
         notified
     }
 
-    pub(super) fn is_held(&mut self, hold: &Hold, now: Moment) -> bool {
-        self.settle(now);
+    pub(super) fn is_held(&self, hold: &Hold) -> bool {
         self.holders.holds(hold.token)
     }
 
     pub(super) fn raise_fence(&mut self, hold: &Hold, fence: Fence, turn: &mut VerbTurn<'_>) -> bool {
-        self.settle(turn.now);
         let held = self.holders.raise_fence(hold.token, fence);
         if held {
-            turn.raise_fence(fence);
+            *turn.last_fence = (*turn.last_fence).max(fence.get());
         }
         held
     }
 
-    pub(super) fn inspect(&mut self, limit: usize, now: Moment) -> Inspection {
-        self.holders.settle(now);
+    pub(super) fn inspect(&self, limit: usize, now: Moment) -> Inspection {
         let most = limit.min(TOLD_AT_MOST);
         let holders = self.holders.in_order_of_end().take(most);
+        let waiters = self.queue.in_order_of_arrival().take(most);
         Inspection {
             holders: holders.map(|record| record.inspect(now)).collect(),
             total: self.holders.total(),
-            waiting: self.queue.waiting(now),
-            waiters: self.queue.first(most, now),
+            waiting: self.queue.len(),
+            waiters: waiters.map(|waiter| waiter.describe(now)).collect(),
         }
     }
 
@@ -198,9 +193,8 @@ impl Resource {
         self.queue.settle(now);
     }
 
-    /// Does the same for a verb that serves waiters, and finds hand-overs that were not taken up in time.
+    /// Finds hand-overs that were not taken up in time, for a verb that serves waiters.
     fn check(&mut self, turn: &mut VerbTurn<'_>) {
-        self.settle(turn.now);
         turn.found_unclaimed |= self.queue.finds_unclaimed(turn.now);
     }
 
@@ -260,10 +254,13 @@ impl Resource {
                 left_over = true;
                 break;
             }
-            let (token, inbox) = (head.token(), head.ticket.inbox);
+            let token = head.token();
             let asks = asking == Some(token);
+            // It is likely to take the hand-over up if its inbox has a subscriber, or if it asks without one.
+            let is_reached =
+                || turn.inboxes.notify(head.ticket.inbox, &Notification::HandedOver(token)) || head.came_back;
             if !asks
-                && (self.queue.head_is_taken_for_dead() || !self.reaches_head(inbox, turn))
+                && (self.queue.head_is_taken_for_dead() || !is_reached())
                 && !planted!("the dead are handed over one after the other")
             {
                 self.queue.set_head_aside(None);
@@ -273,7 +270,6 @@ impl Resource {
             turn.steps += STEPS_OF_HAND_OVER;
             let fence = re_entered.unwrap_or_else(|| turn.new_fence());
             let fence = if planted!("a hand-over without a new fence") { Fence::new(1) } else { fence };
-            let Some(head) = self.queue.head() else { break };
             let offered = (turn.now, turn.now + positive_millis(head.ticket.grant_window));
             self.holders.admit(HoldRecord::handed_over(&head.asked, fence, offered.1));
             if asks {
@@ -290,14 +286,6 @@ impl Resource {
         } else if to_others {
             self.tell_who_is_next(asking, Notification::Next, turn);
         }
-    }
-
-    /// Notifies the head of the hand-over. Returns true if the head is likely to take it up: its inbox has a
-    /// subscriber, or it asks without one.
-    fn reaches_head(&self, inbox: Inbox, turn: &VerbTurn<'_>) -> bool {
-        self.queue.head().is_some_and(|head| {
-            turn.inboxes.notify(inbox, &Notification::HandedOver(head.token())) || head.came_back
-        })
     }
 
     /// Asks the first waiters, all at once, to show that they are alive, because a hand-over was not taken up.
@@ -336,8 +324,8 @@ impl Resource {
             return Acquired::Refused(refusal);
         };
         match self.queue.enqueue(asked, ticket, turn.now) {
-            Queued::Waits(ahead) => Acquired::Queued { refusal, ahead },
-            Queued::Full(waiters) => Acquired::Full { waiters },
+            Ok(ahead) => Acquired::Queued { refusal, ahead },
+            Err(waiters) => Acquired::Full { waiters },
         }
     }
 }

@@ -8,18 +8,27 @@ use std::{
 };
 
 use crate::{
-    core::{Fence, Moment, ResourceName},
+    core::{AHEAD_AT_MOST, Fence, Moment, ResourceName},
     store::{
         Acquired, AcquiredAll, Acquisition, Incarnation, Listing, Names, Recovered, Report, StoreError, Walk,
         memory::{
-            faults::Fault,
-            inboxes::Inboxes,
             registers::Registers,
             resource::Resource,
-            turn::{self, VerbTurn},
+            turn::{Inboxes, VerbTurn},
         },
     },
 };
+
+/// A fault that a test has asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fault {
+    /// The verb is not executed.
+    Fail,
+    /// The verb is executed, but its answer gets lost.
+    LoseReply,
+    /// The verb is executed after this pause.
+    Stall(Duration),
+}
 
 pub(super) struct MemoryState {
     /// The resources that are held or waited for, and some that nobody has asked for since they became free.
@@ -72,7 +81,7 @@ impl MemoryState {
             incarnation: self.incarnation(now),
             recovered: self.recovered.clone(),
             last: Fence::new(self.last_fence),
-            clock: turn::micros(now),
+            clock: Fence::new(now.micros()),
         }
     }
 
@@ -83,27 +92,47 @@ impl MemoryState {
         self.recovered = Some(Recovered { fence, ..lesson.clone() });
     }
 
-    /// Runs a verb on a resource, which may be new. If nothing is left of the resource afterwards, it is not kept.
+    /// Runs a verb on a resource, which may be new and is brought up to `now` first. If nothing is left of the resource
+    /// afterwards, it is not kept.
     pub(super) fn with<T>(
         &mut self,
         name: &ResourceName,
         now: Moment,
         verb: impl FnOnce(&mut Resource, &mut VerbTurn<'_>) -> T,
     ) -> T {
-        let mut turn = VerbTurn::new(now, &mut self.last_fence, &self.inboxes);
-        let Some(resource) = self.resources.get_mut(name) else {
-            let mut resource = Resource::default();
-            let answer = verb(&mut resource, &mut turn);
-            if !resource.is_removable() {
-                self.resources.insert(name.clone(), resource);
-            }
-            return answer;
+        let mut turn = VerbTurn {
+            now,
+            last_fence: &mut self.last_fence,
+            least_fence: None,
+            inboxes: &self.inboxes,
+            steps: 0,
+            found_unclaimed: false,
         };
+        let mut new = None;
+        let resource = self.resources.get_mut(name).unwrap_or_else(|| new.insert(Resource::default()));
+        resource.settle(now);
         let answer = verb(resource, &mut turn);
-        if resource.is_removable() {
-            self.resources.remove(name);
+        match (resource.is_removable(), new) {
+            (false, Some(new)) => drop(self.resources.insert(name.clone(), new)),
+            (true, None) => drop(self.resources.remove(name)),
+            _ => {}
         }
         answer
+    }
+
+    /// Acquires a resource. A new grant has at least the proposed fence, or the one as far past the time as it may be,
+    /// whichever is less.
+    pub(super) fn acquire(
+        &mut self,
+        asked: &Acquisition,
+        proposed: Option<Fence>,
+        now: Moment,
+    ) -> Result<Acquired, StoreError> {
+        self.sweep(now);
+        self.with(&asked.hold.resource, now, |resource, turn| {
+            turn.least_fence = proposed.map(|fence| fence.get().min((now + AHEAD_AT_MOST).micros()));
+            resource.acquire(asked, turn)
+        })
     }
 
     pub(super) fn acquire_all(
@@ -111,11 +140,12 @@ impl MemoryState {
         asked: &[Arc<Acquisition>],
         now: Moment,
     ) -> Result<AcquiredAll, StoreError> {
+        self.sweep(now);
         let (mut grants, mut granted_now) = (Vec::with_capacity(asked.len()), Vec::new());
         for (which, asked) in asked.iter().enumerate() {
             let hold = &asked.hold;
             let (held_before, answer) = self.with(&hold.resource, now, |resource, turn| {
-                (resource.is_held(hold, now), resource.acquire(&asked.as_try(), turn))
+                (resource.is_held(hold), resource.acquire(&asked.as_try(), turn))
             });
             let kept_out = match answer {
                 Ok(Acquired::Granted(grant)) => {

@@ -1,11 +1,11 @@
 //! Tests of the queue for the memory store alone: lost notifications, and nothing left behind.
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, StreamExt};
 
 use super::*;
 use crate::{
     core::Token,
-    store::{Notification, QueueTicket, Store, Walk},
+    store::{Notification, QueueTicket, Walk},
 };
 
 const INBOX: Inbox = Inbox(Token::from_bits(9));
@@ -75,44 +75,28 @@ async fn of_many_at_one_place_the_tokens_decide_in_whatever_order_they_came() {
 }
 
 #[tokio::test]
-async fn notifications_get_lost_when_the_store_is_told_to_lose_them() {
-    let (store, _) = store();
-    let mut notifications = store.listen(&INBOX);
-    store.lose_notifications(true);
-    hand_over(&store, 1).await;
-    store.lose_notifications(false);
-    hand_over(&store, 2).await;
-    assert_eq!(received(&mut notifications), ["subscribed", "2"]);
-}
-
-/// Hands over to 1, while 2 waits.
-async fn leave_one_waiting(store: &MemoryStore) {
-    let holder = exclusive("orders/42", 1_000);
-    fence(store, &holder).await;
-    for token in [1, 2] {
-        ahead(store, &waiting("orders/42", token)).await;
-    }
-    assert_eq!(store.release(&holder.hold, Duration::ZERO).await.unwrap(), Released::Freed);
-}
-
-#[tokio::test]
-async fn the_notification_of_the_next_waiter_gets_lost_with_the_others() {
-    for (lost, told) in [(false, &["subscribed", "1", "next: 2"][..]), (true, &["subscribed"])] {
+async fn who_is_next_hears_of_a_hand_over_unless_notifications_get_lost_or_it_is_disconnected() {
+    let faults: [fn(&MemoryStore); 3] =
+        [|_| {}, |store| store.lose_notifications(true), |store| store.disconnect_subscribers(true)];
+    let told = [
+        &["subscribed", "1", "next: 2", "3"][..],
+        &["subscribed", "3"],
+        &["subscribed", "disconnected: unavailable"],
+    ];
+    for (fault, told) in faults.into_iter().zip(told) {
         let (store, _) = store();
         let mut notifications = store.listen(&INBOX);
-        store.lose_notifications(lost);
-        leave_one_waiting(&store).await;
+        fault(&store);
+        let holder = exclusive("orders/42", 1_000);
+        fence(&store, &holder).await;
+        for token in [1, 2] {
+            ahead(&store, &waiting("orders/42", token)).await;
+        }
+        assert_eq!(store.release(&holder.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+        store.lose_notifications(false);
+        hand_over(&store, 3).await;
         assert_eq!(received(&mut notifications), told);
     }
-}
-
-#[tokio::test]
-async fn a_disconnected_inbox_gets_no_next_notification() {
-    let (store, _) = store();
-    let mut notifications = store.listen(&INBOX);
-    store.disconnect_subscribers(true);
-    leave_one_waiting(&store).await;
-    assert_eq!(received(&mut notifications), ["subscribed", "disconnected: unavailable"]);
 }
 
 #[tokio::test]
@@ -134,15 +118,17 @@ async fn a_subscriber_is_told_when_it_is_disconnected_and_when_it_is_subscribed_
 }
 
 #[tokio::test]
-async fn a_subscriber_that_is_dropped_leaves_nothing_behind() {
+async fn a_subscriber_that_is_dropped_gets_nothing_and_leaves_nothing_behind_when_another_one_comes() {
     let (store, _) = store();
     let (first, mut second) = (store.listen(&INBOX), store.listen(&INBOX));
     drop(first);
     hand_over(&store, 1).await;
     assert_eq!(received(&mut second), ["subscribed", "1"]);
-    assert_eq!(store.state.lock().inboxes.count(), 1);
     drop(second);
-    assert_eq!(store.state.lock().inboxes.count(), 0);
+    hand_over(&store, 2).await;
+    let mut third = store.listen(&Inbox(Token::from_bits(10)));
+    assert_eq!(received(&mut third), ["subscribed"]);
+    assert_eq!(store.state.lock().inboxes.subscribed.values().map(Vec::len).collect::<Vec<_>>(), [1]);
 }
 
 #[tokio::test]
@@ -154,17 +140,22 @@ async fn notifications_have_no_end_though_the_store_is_gone() {
 }
 
 #[tokio::test]
-async fn waiters_that_are_gone_and_never_asked_for_again_do_not_pile_up() {
-    let (store, hands) = store();
-    for turn in 0..5_000 {
-        let name = format!("job/{turn}");
-        fence(&store, &Acquisition { ttl: Duration::from_millis(1), ..exclusive(&name, turn) }).await;
-        ahead(&store, &waiting(&name, 10_000 + turn)).await;
-        hands.turn(Duration::from_millis(10));
+async fn leases_and_waiters_that_ended_and_are_never_asked_for_again_do_not_pile_up() {
+    let second = Duration::from_secs(1);
+    for (ttl, waits) in [(second, false), (Duration::from_millis(1), true)] {
+        let (store, hands) = store();
+        for turn in 0..5_000 {
+            let name = format!("job/{turn}");
+            fence(&store, &Acquisition { ttl, ..exclusive(&name, turn) }).await;
+            if waits {
+                ahead(&store, &waiting(&name, 10_000 + turn)).await;
+            }
+            hands.turn(second / 100);
+        }
+        // 100 leases live at a time, or 100 tickets are kept.
+        let kept = store.state.lock().resources.len();
+        assert!(kept <= 400, "{kept} resources are kept");
     }
-    // 100 tickets are kept at a time.
-    let kept = store.state.lock().resources.len();
-    assert!(kept <= 400, "{kept} resources are kept");
 }
 
 #[tokio::test]
