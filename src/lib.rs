@@ -103,9 +103,8 @@ pub use self::{
     },
     runtime::env,
     store::{
-        durability::Durability,
         error::{Certainty, NodeFailure, StoreError},
-        inspection::{Holder, HolderState, Inspection, Listing, Waiter},
+        inspection::{Durability, Holder, HolderState, Inspection, Listing, Waiter},
         memory::MemoryStore,
         quorum::{QuorumOptions, QuorumStore},
         redis::{Layout, RedisOptions, RedisStore},

@@ -1,4 +1,4 @@
-//! The holders and waiters of a resource, and the names of resources, as a store reports them.
+//! The reports of a store: on the holders and waiters of a resource, on names, and on itself.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -130,4 +130,40 @@ impl Walk {
         let name = name.as_bytes();
         name.starts_with(&self.prefix) && name > &*self.after
     }
+}
+
+/// The work of a server since its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerLoad {
+    /// The processor time of the thread that serves commands.
+    pub busy: Duration,
+}
+
+impl ServerLoad {
+    /// Creates it from the processor time.
+    pub const fn new(busy: Duration) -> Self {
+        Self { busy }
+    }
+}
+
+/// The durability of a lease: see [`Store::durability`](crate::store::Store::durability).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Durability {
+    /// One server, or one process, certainly knows of the lease. The lease may be forgotten when that one fails, even if
+    /// there are replicas.
+    OneCopy,
+    /// A number of replicas, besides the master, have confirmed the grant and every renewal that counts.
+    Replicated {
+        /// The smallest number of replicas that confirmed; 1 or more.
+        replicas: u32,
+    },
+    /// A majority of independent nodes certainly knows of the lease. It survives the loss of all other nodes.
+    Majority {
+        /// The smallest number of nodes that know of the grant and of every renewal that counts.
+        nodes: usize,
+        /// The number of nodes.
+        of: usize,
+    },
 }

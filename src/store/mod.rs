@@ -5,18 +5,13 @@
 //! **Invariant:** nothing in this folder knows an actor. A store decides who holds what. It does not wait, does not renew
 //! by itself, and does not remember callers.
 
-pub(crate) mod durability;
 pub(crate) mod error;
 pub(crate) mod inspection;
 pub(crate) mod memory;
 pub(crate) mod node;
-mod notices;
 mod notification;
 pub(crate) mod quorum;
 pub(crate) mod redis;
-mod register;
-mod reply;
-mod server_load;
 pub(crate) mod types;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -24,27 +19,26 @@ use std::{fmt, sync::Arc, time::Duration};
 use futures_util::FutureExt;
 
 pub(crate) use self::{
-    durability::Durability,
     error::{Certainty, NodeFailure, StoreError},
-    inspection::{Holder, HolderState, Inspection, Listing, Metadata, Waiter},
+    inspection::{Durability, Holder, HolderState, Inspection, Listing, Metadata, Waiter},
     memory::MemoryStore,
     node::AcquiredFrom,
-    notices::{LONGEST_REASON, is_reason},
+    notification::{LONGEST_REASON, is_reason},
     quorum::{QuorumOptions, QuorumStore},
     redis::RedisStore,
-    reply::Answers,
+    types::Answers,
 };
 pub use self::{
-    inspection::{Names, TOLD_AT_MOST, Walk},
+    inspection::{Names, ServerLoad, TOLD_AT_MOST, Walk},
     node::QuorumNode,
-    notices::{HolderNotice, HoldersNotified, NOTIFIED_AT_MOST, ToHolders},
-    notification::{CALLED_AT_MOST, Inbox, NEXT_AT_MOST, Notification, Notifications, STEPS_AT_MOST},
-    register::{REGISTER_KEPT_FOR, Register, RegisterVerdict, RegisterWrite},
-    reply::{Replies, Reply, join_replies},
-    server_load::ServerLoad,
+    notification::{
+        CALLED_AT_MOST, HolderNotice, HoldersNotified, Inbox, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification,
+        Notifications, STEPS_AT_MOST, ToHolders,
+    },
     types::{
-        ALL_AT_MOST, Acquired, AcquiredAll, Acquisition, Grant, HandedOff, Hold, QueueTicket, Refusal,
-        Released, Renewed,
+        ALL_AT_MOST, Acquired, AcquiredAll, Acquisition, Grant, HandedOff, Hold, QueueTicket,
+        REGISTER_KEPT_FOR, Refusal, Register, RegisterVerdict, RegisterWrite, Released, Renewed, Replies,
+        Reply, join_replies,
     },
 };
 #[cfg(doc)]
