@@ -6,10 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    FencedWriteError, StaleFenceError,
-    links::{behind_links, directory_of, unless_missing},
-};
+use super::{FencedWriteError, StaleFenceError};
 use crate::core::Fence;
 
 /// A file that only the holder with the largest fence writes, as a whole.
@@ -31,13 +28,6 @@ use crate::core::Fence;
 #[derive(Clone, Debug)]
 pub struct FencedFile {
     file: PathBuf,
-}
-
-/// The three files, where they are in truth.
-struct Places {
-    file: PathBuf,
-    fence: PathBuf,
-    lock: PathBuf,
 }
 
 type FileResult<T> = Result<T, FencedWriteError<io::Error>>;
@@ -76,58 +66,46 @@ impl FencedFile {
     /// The error of reading `NAME.fence`; [`io::ErrorKind::InvalidData`] when it has no number.
     pub fn largest(&self) -> io::Result<Option<Fence>> {
         // Where there is no directory there is no fence.
-        unless_missing(Places::of(&self.file))?.map_or(Ok(None), |places| places.largest())
+        unless_missing(behind_links(&self.file))?.map_or(Ok(None), |file| largest_beside(&file))
     }
 
     /// Compares with the largest fence and acts on the file, while nobody else can.
     fn guarded(&self, fence: Fence, act: impl FnOnce(&Path) -> io::Result<()>) -> FileResult<()> {
         let known = || {
-            let places = Places::of(&self.file)?;
-            let lock = File::options().write(true).create(true).truncate(false).open(&places.lock)?;
+            let file = behind_links(&self.file)?;
+            let lock = file.with_added_extension("lock");
+            let lock = File::options().write(true).create(true).truncate(false).open(lock)?;
             lock.lock()?;
-            Ok((places.largest()?, places, lock))
+            Ok((largest_beside(&file)?, file, lock))
         };
         // The file stays locked until it is closed, at the end of this function.
-        let (known, places, _locked) = known().map_err(FencedWriteError::Failed)?;
+        let (known, file, _locked) = known().map_err(FencedWriteError::Failed)?;
         if known.is_some_and(|known| fence < known) {
             return Err(StaleFenceError::new(fence, known).into());
         }
         let write = || {
             // Also if it is the same: that it is on the disk is not certain.
-            replace(&places.fence, format!("{fence}\n").as_bytes())?;
-            act(&places.file)
+            replace(&file.with_added_extension("fence"), format!("{fence}\n").as_bytes())?;
+            act(&file)
         };
         write().map_err(FencedWriteError::Failed)
     }
 }
 
-impl Places {
-    fn of(named: &Path) -> io::Result<Self> {
-        let file = behind_links(named)?;
-        let (fence, lock) = (beside(&file, ".fence"), beside(&file, ".lock"));
-        Ok(Self { file, fence, lock })
-    }
-
-    fn largest(&self) -> io::Result<Option<Fence>> {
-        let Some(text) = unless_missing(fs::read_to_string(&self.fence))? else { return Ok(None) };
-        let no_number = |error| {
-            let text = format!("{}: {text:?} is no fence: {error}", self.fence.display());
-            io::Error::new(io::ErrorKind::InvalidData, text)
-        };
-        text.trim_end().parse().map(|number| Some(Fence::new(number))).map_err(no_number)
-    }
-}
-
-fn beside(file: &Path, ending: &str) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
+fn largest_beside(file: &Path) -> io::Result<Option<Fence>> {
+    let path = file.with_added_extension("fence");
+    let Some(text) = unless_missing(fs::read_to_string(&path))? else { return Ok(None) };
+    let no_number = |error| {
+        let text = format!("{}: {text:?} is no fence: {error}", path.display());
+        io::Error::new(io::ErrorKind::InvalidData, text)
+    };
+    text.trim_end().parse().map(|number| Some(Fence::new(number))).map_err(no_number)
 }
 
 /// Replaces a file by another of the same name and permissions, so that it is there as a whole. The lock keeps others from the
 /// draft.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let draft = beside(path, ".draft");
+    let draft = path.with_added_extension("draft");
     // A draft that is there was left by a crash.
     unless_missing(fs::remove_file(&draft))?;
     let mut file = File::create_new(&draft)?;
@@ -137,28 +115,56 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)?;
     file.sync_all()?;
     fs::rename(&draft, path)?;
-    sync_directory_of(path)
+    // Its new name stands in the directory, which other systems do not open as a file.
+    if cfg!(unix) { File::open(directory_of(path))?.sync_all() } else { Ok(()) }
 }
 
-/// Writes the name of a file to the disk: it stands in its directory.
-#[cfg(unix)]
-fn sync_directory_of(path: &Path) -> io::Result<()> {
-    File::open(directory_of(path))?.sync_all()
+/// Returns the file to which symbolic links lead, in its true directory. The file itself need not exist.
+fn behind_links(named: &Path) -> io::Result<PathBuf> {
+    // As many as Linux follows.
+    const LINKS_AT_MOST: u32 = 40;
+    let mut file = named.to_owned();
+    for _ in 0..=LINKS_AT_MOST {
+        let Some(name) = file.file_name() else {
+            let text = format!("{}: not the name of a file", file.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        };
+        file = fs::canonicalize(directory_of(&file))?.join(name);
+        if unless_missing(fs::symlink_metadata(&file))?.is_none_or(|known| !known.is_symlink()) {
+            return Ok(file);
+        }
+        file = directory_of(&file).join(fs::read_link(&file)?);
+    }
+    Err(io::Error::other(format!("{}: too many symbolic links, perhaps in a circle", named.display())))
 }
 
-#[cfg(not(unix))]
-fn sync_directory_of(_: &Path) -> io::Result<()> {
-    Ok(())
+fn directory_of(file: &Path) -> &Path {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    directory.unwrap_or(Path::new("."))
+}
+
+/// Returns `None` in place of the error that something is not there.
+fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_file_is_written_by_the_largest_fence_alone() {
+    /// A directory, and a file in it that is not there yet.
+    fn fenced() -> (tempfile::TempDir, FencedFile) {
         let directory = tempfile::tempdir().unwrap();
         let file = FencedFile::new(directory.path().join("winners"));
+        (directory, file)
+    }
+
+    #[test]
+    fn a_file_is_written_by_the_largest_fence_alone() {
+        let (_directory, file) = fenced();
         file.write(Fence::new(9), "nine").unwrap();
         file.write(Fence::new(9), "nine again").unwrap();
         file.enter(Fence::new(10)).unwrap();
@@ -170,8 +176,7 @@ mod tests {
 
     #[test]
     fn a_fence_that_cannot_be_read_lets_nobody_write() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = FencedFile::new(directory.path().join("winners"));
+        let (directory, file) = fenced();
         assert_eq!(file.largest().unwrap(), None);
         fs::write(directory.path().join("winners.fence"), "torn").unwrap();
         assert!(matches!(file.write(Fence::new(9), "nine"), Err(FencedWriteError::Failed(_))));
@@ -180,8 +185,7 @@ mod tests {
 
     #[test]
     fn threads_beside_each_other_leave_the_content_of_the_largest_fence() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = FencedFile::new(directory.path().join("winners"));
+        let (_directory, file) = fenced();
         std::thread::scope(|scope| {
             for number in (1..=50_u64).rev() {
                 let file = &file;
@@ -192,5 +196,75 @@ mod tests {
             }
         });
         assert_eq!(fs::read_to_string(file.path()).unwrap(), "50");
+    }
+
+    #[test]
+    fn another_hard_link_keeps_its_content() {
+        let (directory, file) = fenced();
+        file.write(Fence::new(5), "five").unwrap();
+        let backup = directory.path().join("backup");
+        fs::hard_link(file.path(), &backup).unwrap();
+        file.write(Fence::new(9), "nine").unwrap();
+        assert_eq!(fs::read_to_string(backup).unwrap(), "five");
+    }
+}
+
+#[cfg(all(test, unix))]
+mod link_tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A directory with `data/winners`, and another one with links to it.
+    fn linked() -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let below = |name: &str| directory.path().join(name);
+        fs::create_dir(below("data")).unwrap();
+        fs::create_dir(below("links")).unwrap();
+        symlink(below("data/winners"), below("links/absolute")).unwrap();
+        symlink("../data/winners", below("links/relative")).unwrap();
+        symlink("relative", below("links/chain")).unwrap();
+        symlink("../data", below("links/directory")).unwrap();
+        directory
+    }
+
+    #[test]
+    fn a_link_and_its_file_share_one_fence_and_writes_leave_the_link_as_it_is() {
+        for name in ["absolute", "relative", "chain", "directory/winners", "directory/../data/winners"] {
+            for exists in [true, false] {
+                let directory = linked();
+                let file = FencedFile::new(directory.path().join("data/winners"));
+                let link = FencedFile::new(directory.path().join("links").join(name));
+                let led_to = fs::read_link(link.path()).ok();
+                if exists {
+                    file.write(Fence::new(5), "five").unwrap();
+                }
+                link.write(Fence::new(9), "nine").unwrap();
+                let refused = file.write(Fence::new(8), "late").unwrap_err();
+                assert_eq!(refused.to_string(), "fence 8 is stale: 9 is known", "{name}");
+                file.write(Fence::new(10), "ten").unwrap();
+                assert!(
+                    matches!(link.write(Fence::new(9), "late"), Err(FencedWriteError::Stale(_))),
+                    "{name}"
+                );
+                assert_eq!(link.largest().unwrap(), Some(Fence::new(10)), "{name}");
+                assert_eq!(fs::read_to_string(link.path()).unwrap(), "ten", "{name}");
+                assert_eq!(fs::read_to_string(file.path()).unwrap(), "ten", "{name}");
+                assert_eq!(fs::read_link(link.path()).ok(), led_to, "{name}");
+                let links = fs::read_dir(directory.path().join("links")).unwrap();
+                assert_eq!(links.count(), 4, "{name}: nothing is written beside the links");
+            }
+        }
+    }
+
+    #[test]
+    fn links_in_a_circle_are_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        symlink("b", directory.path().join("a")).unwrap();
+        symlink("a", directory.path().join("b")).unwrap();
+        let failed = FencedFile::new(directory.path().join("a")).write(Fence::new(9), "nine").unwrap_err();
+        let FencedWriteError::Failed(cause) = failed else { panic!("{failed}") };
+        assert!(cause.to_string().contains("too many symbolic links"), "{cause}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 }

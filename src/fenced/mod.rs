@@ -41,7 +41,6 @@
 mod error;
 mod file;
 mod header;
-mod links;
 pub mod redis;
 pub mod sql;
 mod value;
