@@ -59,10 +59,8 @@ impl FenceTable {
     /// Returns the statement that creates the table if it is missing. Execute it in a migration: PostgreSQL may refuse it to
     /// clients that execute it at the same moment.
     pub fn create(&self) -> String {
-        let Self { table, .. } = self;
-        format!(
-            "CREATE TABLE IF NOT EXISTS {table} (resource TEXT NOT NULL PRIMARY KEY, fence BIGINT NOT NULL)"
-        )
+        let columns = "resource TEXT NOT NULL PRIMARY KEY, fence BIGINT NOT NULL";
+        format!("CREATE TABLE IF NOT EXISTS {} ({columns})", self.table)
     }
 
     /// Returns the statement that enters with a fence. Its parameters are the resource, as the same text everywhere, and the

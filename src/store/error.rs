@@ -190,40 +190,12 @@ impl StoreError {
 
     /// Returns the certainty that the verb was not executed.
     pub const fn certainty(&self) -> Certainty {
-        match self {
-            Self::TimedOut { .. } | Self::ReplyLost { .. } | Self::Unacknowledged { undone: false, .. } => {
-                Certainty::Unknown
-            }
-            Self::NoQuorum { certainty, .. } | Self::Corrupt { certainty, .. } => *certainty,
-            Self::Unavailable { .. }
-            | Self::OutOfMemory { .. }
-            | Self::Denied { .. }
-            | Self::Misconfigured { .. }
-            | Self::ModeMismatch { .. }
-            | Self::Deadlock { .. }
-            | Self::Unsupported { .. }
-            | Self::Unacknowledged { undone: true, .. }
-            | Self::Conflict { .. } => Certainty::NotExecuted,
-        }
+        self.nature().1
     }
 
     /// Returns true if the same verb may succeed later without any intervention.
     pub const fn is_transient(&self) -> bool {
-        match self {
-            Self::TimedOut { .. }
-            | Self::ReplyLost { .. }
-            | Self::Unavailable { .. }
-            | Self::OutOfMemory { .. }
-            | Self::NoQuorum { .. }
-            | Self::Conflict { .. }
-            | Self::Unacknowledged { .. } => true,
-            Self::Denied { .. }
-            | Self::Misconfigured { .. }
-            | Self::ModeMismatch { .. }
-            | Self::Deadlock { .. }
-            | Self::Unsupported { .. }
-            | Self::Corrupt { .. } => false,
-        }
+        self.nature().2
     }
 
     /// Returns true if the server, or the way to it, has failed, and not the request alone.
@@ -233,20 +205,27 @@ impl StoreError {
 
     /// Returns a short name for counters and logs.
     pub const fn kind(&self) -> &'static str {
+        self.nature().0
+    }
+
+    /// Returns [`kind`](Self::kind), [`certainty`](Self::certainty) and [`is_transient`](Self::is_transient).
+    const fn nature(&self) -> (&'static str, Certainty, bool) {
+        use Certainty::{NotExecuted, Unknown};
         match self {
-            Self::TimedOut { .. } => "timed_out",
-            Self::ReplyLost { .. } => "reply_lost",
-            Self::Unavailable { .. } => "unavailable",
-            Self::OutOfMemory { .. } => "out_of_memory",
-            Self::Denied { .. } => "denied",
-            Self::Misconfigured { .. } => "misconfigured",
-            Self::ModeMismatch { .. } => "mode_mismatch",
-            Self::Deadlock { .. } => "deadlock",
-            Self::Unsupported { .. } => "unsupported",
-            Self::NoQuorum { .. } => "no_quorum",
-            Self::Unacknowledged { .. } => "unacknowledged",
-            Self::Conflict { .. } => "conflict",
-            Self::Corrupt { .. } => "corrupt",
+            Self::TimedOut { .. } => ("timed_out", Unknown, true),
+            Self::ReplyLost { .. } => ("reply_lost", Unknown, true),
+            Self::Unavailable { .. } => ("unavailable", NotExecuted, true),
+            Self::OutOfMemory { .. } => ("out_of_memory", NotExecuted, true),
+            Self::Denied { .. } => ("denied", NotExecuted, false),
+            Self::Misconfigured { .. } => ("misconfigured", NotExecuted, false),
+            Self::ModeMismatch { .. } => ("mode_mismatch", NotExecuted, false),
+            Self::Deadlock { .. } => ("deadlock", NotExecuted, false),
+            Self::Unsupported { .. } => ("unsupported", NotExecuted, false),
+            Self::NoQuorum { certainty, .. } => ("no_quorum", *certainty, true),
+            Self::Unacknowledged { undone: false, .. } => ("unacknowledged", Unknown, true),
+            Self::Unacknowledged { undone: true, .. } => ("unacknowledged", NotExecuted, true),
+            Self::Conflict { .. } => ("conflict", NotExecuted, true),
+            Self::Corrupt { certainty, .. } => ("corrupt", *certainty, false),
         }
     }
 }

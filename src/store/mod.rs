@@ -325,18 +325,14 @@ async fn one_after_the_other<S: Store + ?Sized>(
             }
             Err(error) => Err(error),
         };
-        release_all(store, &asked[..which]).await?;
+        let releases: Vec<_> = asked[..which].iter().map(|granted| (&granted.hold, Duration::ZERO)).collect();
+        let failed = |error| StoreError::ReplyLost {
+            doing: "acquire_all: one was not granted, and another could not be released".to_owned(),
+            source: Some(Arc::new(error)),
+        };
+        let mut released = store.release_each(&releases).await.into_iter();
+        released.try_for_each(|released| released.map(drop).map_err(failed))?;
         return kept_out;
     }
     Ok(AcquiredAll::Granted(grants))
-}
-
-async fn release_all<S: Store + ?Sized>(store: &S, granted: &[Arc<Acquisition>]) -> Result<(), StoreError> {
-    let releases: Vec<_> = granted.iter().map(|granted| (&granted.hold, Duration::ZERO)).collect();
-    let failed = |error| StoreError::ReplyLost {
-        doing: "acquire_all: one was not granted, and another could not be released".to_owned(),
-        source: Some(Arc::new(error)),
-    };
-    let mut released = store.release_each(&releases).await.into_iter();
-    released.try_for_each(|released| released.map(drop).map_err(failed))
 }
