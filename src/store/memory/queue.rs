@@ -95,19 +95,11 @@ impl WaitQueue {
     }
 
     pub(super) fn head(&self) -> Option<&QueuedWaiter> {
-        self.in_order_of_arrival().next()
+        self.waiters.values().next()
     }
 
-    pub(super) fn last(&self) -> Option<&QueuedWaiter> {
-        self.waiters.values().next_back()
-    }
-
-    pub(super) fn in_order_of_arrival(&self) -> impl Iterator<Item = &QueuedWaiter> {
+    pub(super) fn in_order_of_arrival(&self) -> impl DoubleEndedIterator<Item = &QueuedWaiter> {
         self.waiters.values()
-    }
-
-    pub(super) fn holds_a_ticket_for(&self, token: Token) -> bool {
-        self.arrivals.get(&token).is_some_and(|arrival| self.waiters.contains_key(arrival))
     }
 
     /// Returns true if the head was called and has not answered.

@@ -115,8 +115,8 @@ impl Resource {
         } else {
             self.acquire(to, turn)
         };
-        let own_ticket = u64::from(self.queue.holds_a_ticket_for(to.hold.token));
-        HandedOff { released, acquired, others_wait: self.queue.len() > own_ticket }
+        let others_wait = self.queue.in_order_of_arrival().any(|waiter| waiter.token() != to.hold.token);
+        HandedOff { released, acquired, others_wait }
     }
 
     pub(super) fn force_release(&mut self, turn: &mut VerbTurn<'_>) -> u64 {
@@ -305,7 +305,7 @@ impl Resource {
         let mut others = others.take(NEXT_AT_MOST);
         let told = others.find(|waiter| turn.inboxes.notify(waiter.ticket.inbox, &tell(waiter.token())));
         let told = told.map(|waiter| waiter.ticket.inbox);
-        let last = self.queue.last().filter(|last| asking != Some(last.token()));
+        let last = self.queue.in_order_of_arrival().next_back().filter(|last| asking != Some(last.token()));
         if let Some(last) = last.filter(|last| told != Some(last.ticket.inbox)) {
             turn.inboxes.notify(last.ticket.inbox, &tell(last.token()));
         }
