@@ -4,28 +4,31 @@
 //! holds the resource, nobody needs to lead: its release hands the resource off to the next member. This is the
 //! bookkeeping alone; `K` names an acquisition.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use slotmap::{Key, SlotMap};
+
+use crate::core::{
+    ResourceName,
+    engine::{acquisition::Event, steps::RecordKey},
+};
 
 /// The members of one process that want one resource exclusively.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Cohort<K> {
     /// The members that have no answer yet, in the order of their arrival.
     members: BTreeMap<u64, K>,
     /// The members that ask the store, and abandoned ones that keep their ticket for the others.
     leaders: Vec<K>,
     /// The acquisition whose lease holds the resource.
-    holder: Option<K>,
+    pub(crate) holder: Option<K>,
     /// The number of hand-offs in a row ahead of other processes.
     hand_offs: u32,
-}
-
-/// A thing that a cohort lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lack<K> {
-    /// A leader: this is the first member.
-    Leader(K),
-    /// Members for which this abandoned leader would keep its ticket.
-    Members(K),
+    /// The number of grants so far.
+    pub(crate) grants: u64,
+    /// The first arrival of those whose place was not known when they joined. Those before it have one, so that a busy
+    /// cohort is not walked for each newcomer.
+    pub(crate) unplaced_from: Option<u64>,
 }
 
 impl<K: Copy + PartialEq> Cohort<K> {
@@ -59,6 +62,7 @@ impl<K: Copy + PartialEq> Cohort<K> {
     pub(crate) fn granted(&mut self, holder: K, handed_off: bool) {
         self.holder = Some(holder);
         self.hand_offs = if handed_off { self.hand_offs + 1 } else { 0 };
+        self.grants += 1;
     }
 
     /// Notes that the lease of `holder` is over.
@@ -82,10 +86,15 @@ impl<K: Copy + PartialEq> Cohort<K> {
         self.members.values().copied()
     }
 
-    /// Returns the members that came at this arrival or later, and the number of members ahead of them. It visits no others.
-    pub(crate) fn members_from(&self, arrival: u64) -> (usize, Vec<K>) {
-        let members: Vec<K> = self.members.range(arrival..).map(|(_, member)| *member).collect();
-        (self.members.len() - members.len(), members)
+    /// Notes that the place of the member of this arrival is not known.
+    pub(crate) fn note_unplaced(&mut self, arrival: u64) {
+        self.unplaced_from = Some(self.unplaced_from.map_or(arrival, |first| first.min(arrival)));
+    }
+
+    /// Returns the members that may have no place, and the number of members ahead of them. From here on they count as placed.
+    pub(crate) fn take_unplaced(&mut self) -> Option<(usize, Vec<K>)> {
+        let members: Vec<K> = self.members.range(self.unplaced_from.take()?..).map(|(_, it)| *it).collect();
+        Some((self.members.len() - members.len(), members))
     }
 
     /// Returns the leader that came first.
@@ -93,20 +102,17 @@ impl<K: Copy + PartialEq> Cohort<K> {
         self.leaders.first().copied()
     }
 
-    /// Returns the acquisition whose lease holds the resource.
-    pub(crate) const fn holder(&self) -> Option<K> {
-        self.holder
-    }
-
     /// Returns true if others rely on the ticket of this leader.
     pub(crate) fn relies_on(&self, leader: K) -> bool {
         self.leaders == [leader] && self.members.len() > 1
     }
 
-    pub(crate) fn lack(&self) -> Option<Lack<K>> {
+    /// Returns whom an event has to happen to after a change, and which: the first member leads where nobody else does, and an
+    /// abandoned leader without members is left alone.
+    pub(crate) fn lack(&self) -> Option<(K, Event)> {
         match (self.members.first_key_value(), self.leaders.first()) {
-            (None, Some(leader)) => Some(Lack::Members(*leader)),
-            (Some((_, first)), None) if self.holder.is_none() => Some(Lack::Leader(*first)),
+            (None, Some(leader)) => Some((*leader, Event::LeftAlone)),
+            (Some((_, first)), None) if self.holder.is_none() => Some((*first, Event::Lead)),
             _ => None,
         }
     }
@@ -117,9 +123,98 @@ impl<K: Copy + PartialEq> Cohort<K> {
     }
 }
 
-impl<K> Default for Cohort<K> {
-    fn default() -> Self {
-        Self { members: BTreeMap::new(), leaders: Vec::new(), holder: None, hand_offs: 0 }
+slotmap::new_key_type! {
+    /// The key of a cohort, which names nothing once that was removed.
+    pub(crate) struct CohortKey;
+}
+
+/// The largest number of queues that are told at a time.
+const TOLD: usize = 32;
+
+/// A cohort in which somebody waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LongQueue {
+    pub(crate) cohort: u64,
+    pub(crate) waiting: usize,
+    /// The number of grants so far.
+    pub(crate) granted: u64,
+}
+
+/// The cohorts of a manager. An empty one is removed.
+///
+/// A waiter looks its resource up by the name once. From then on its record has the key of the cohort.
+#[derive(Default)]
+pub(crate) struct Cohorts {
+    cohorts: SlotMap<CohortKey, (ResourceName, Cohort<RecordKey>)>,
+    by_resource: HashMap<ResourceName, CohortKey>,
+    arrivals: u64,
+}
+
+impl Cohorts {
+    /// Adds a waiter to the cohort for a resource. Returns the cohort, its arrival, and the number of members ahead of it.
+    pub(crate) fn join(&mut self, resource: &ResourceName, record: RecordKey) -> (CohortKey, u64, usize) {
+        self.arrivals += 1;
+        let Self { cohorts, by_resource, arrivals, .. } = self;
+        let new = || cohorts.insert((resource.clone(), Cohort::default()));
+        let key = *by_resource.entry(resource.clone()).or_insert_with(new);
+        let ahead = cohorts[key].1.join(record, *arrivals);
+        (key, *arrivals, ahead)
+    }
+
+    /// Returns the cohort for a resource, if there is one: the `known` one, or one that has formed since.
+    pub(crate) fn find(&self, known: Option<CohortKey>, resource: &ResourceName) -> Option<CohortKey> {
+        let known = known.filter(|key| self.cohorts.contains_key(*key));
+        known.or_else(|| self.by_resource.get(resource).copied())
+    }
+
+    /// Changes a cohort, if it is there.
+    pub(crate) fn with<T>(
+        &mut self,
+        key: CohortKey,
+        change: impl FnOnce(&mut Cohort<RecordKey>) -> T,
+    ) -> Option<T> {
+        self.cohorts.get_mut(key).map(|(_, cohort)| change(cohort))
+    }
+
+    pub(crate) fn get(&self, key: CohortKey) -> Option<&Cohort<RecordKey>> {
+        self.cohorts.get(key).map(|(_, cohort)| cohort)
+    }
+
+    /// Returns what a cohort lacks after it has changed: see [`Cohort::lack`]. An empty one is removed.
+    pub(crate) fn lack(&mut self, key: CohortKey) -> Option<(RecordKey, Event)> {
+        let cohort = self.get(key)?;
+        if !cohort.is_empty() {
+            return cohort.lack();
+        }
+        let (resource, _) = self.cohorts.remove(key)?;
+        self.by_resource.remove(&resource);
+        None
+    }
+
+    /// Returns the longest queues, of cohorts in which somebody waits.
+    pub(crate) fn longest_queues(&self) -> Vec<LongQueue> {
+        let waited_for = self.cohorts.iter().filter(|(_, (_, cohort))| cohort.waiting() > 0);
+        let queue = |(key, (_, cohort)): (CohortKey, &(_, Cohort<_>))| LongQueue {
+            cohort: key.data().as_ffi(),
+            waiting: cohort.waiting(),
+            granted: cohort.grants,
+        };
+        let mut queues: Vec<_> = waited_for.map(queue).collect();
+        if queues.len() > TOLD {
+            queues.select_nth_unstable_by_key(TOLD, |queue| std::cmp::Reverse(queue.waiting));
+            queues.truncate(TOLD);
+        }
+        queues
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.cohorts.is_empty() && self.by_resource.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.cohorts.clear();
+        self.by_resource.clear();
     }
 }
 
@@ -128,59 +223,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_leads_and_the_next_when_it_has_gone() {
+    fn the_first_leads_and_the_next_when_it_has_gone_unless_a_lease_of_the_process_holds() {
         let mut cohort = Cohort::default();
-        assert_eq!((cohort.join(1, 10), cohort.lack()), (0, Some(Lack::Leader(1))));
+        assert_eq!((cohort.join(1, 10), cohort.lack()), (0, Some((1, Event::Lead))));
         cohort.lead(1);
         cohort.lead(1);
         assert_eq!(cohort.join(2, 11), 1);
         assert_eq!((cohort.lack(), cohort.leader()), (None, Some(1)));
-        assert_eq!(cohort.members_from(10), (0, vec![1, 2]));
-        assert_eq!((cohort.members_from(11), cohort.members_from(12)), ((1, vec![2]), (2, vec![])));
         cohort.remove(1, Some(10));
-        assert_eq!((cohort.lack(), cohort.leader()), (Some(Lack::Leader(2)), None));
-    }
-
-    #[test]
-    fn nobody_leads_while_a_lease_of_the_process_holds() {
-        let mut cohort = Cohort::default();
-        cohort.join(1, 10);
-        cohort.lead(1);
-        cohort.remove(1, Some(10));
+        assert_eq!((cohort.lack(), cohort.leader()), (Some((2, Event::Lead)), None));
         cohort.granted(1, false);
-        cohort.join(2, 11);
-        assert_eq!((cohort.lack(), cohort.holder()), (None, Some(1)));
+        assert_eq!((cohort.lack(), cohort.holder), (None, Some(1)));
         cohort.released(7);
         assert_eq!(cohort.lack(), None, "another lease is over");
         cohort.released(1);
-        assert_eq!(cohort.lack(), Some(Lack::Leader(2)));
+        assert_eq!(cohort.lack(), Some((2, Event::Lead)));
     }
 
     #[test]
-    fn an_abandoned_leader_keeps_its_ticket_while_others_rely_on_it() {
+    fn one_that_comes_to_a_long_queue_is_the_only_one_to_be_placed() {
         let mut cohort = Cohort::default();
-        cohort.join(1, 10);
-        cohort.lead(1);
-        assert!(!cohort.relies_on(1));
-        cohort.join(2, 11);
-        assert!(cohort.relies_on(1) && !cohort.relies_on(2));
-        cohort.abandon(10);
-        assert_eq!((cohort.lack(), cohort.next(1)), (None, Some((2, true))));
-        cohort.remove(2, Some(11));
-        assert_eq!(cohort.lack(), Some(Lack::Members(1)));
-        assert!(!cohort.is_empty());
-        cohort.remove(1, None);
-        assert_eq!((cohort.lack(), cohort.next(1)), (None, None));
-        assert!(cohort.is_empty());
-    }
-
-    #[test]
-    fn hand_offs_ahead_of_other_processes_have_a_limit_in_a_row() {
-        let mut cohort = Cohort::default();
-        cohort.join(1, 10);
-        for (handed_off, may) in [(true, true), (true, false), (false, true)] {
-            cohort.granted(7, handed_off);
-            assert_eq!(cohort.next(2), Some((1, may)));
+        for arrival in 0..5_000 {
+            cohort.join(arrival, arrival);
+        }
+        assert_eq!(cohort.take_unplaced(), None);
+        for (noted, ahead) in
+            [(&[4_999][..], 4_999), (&[4_998, 4_999], 4_998), (&[1, 0], 0), (&[5_000], 5_000)]
+        {
+            noted.iter().for_each(|arrival| cohort.note_unplaced(*arrival));
+            assert_eq!(cohort.take_unplaced(), Some((ahead, (ahead as u64..5_000).collect())));
+            assert_eq!(cohort.take_unplaced(), None);
         }
     }
 }

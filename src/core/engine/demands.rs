@@ -1,18 +1,16 @@
-//! The demand for each resource that requests of this manager had to wait for.
+//! The demand for each resource that requests of this manager had to wait for, and the places of those that wait.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
-use crate::core::{Demand, LONGEST_MEMORY, Moment, ResourceName};
+use crate::core::{Demand, LONGEST_MEMORY, Mode, Moment, ResourceName};
 
 /// The largest number of resources of which something is known: about half a megabyte.
 const AT_MOST: usize = 1_024;
 
-/// The resources in demand. One that nobody has waited for is not among them, and costs nothing.
+/// The resources in demand, each with the moment at which somebody had to wait for it last. One that nobody has waited for is
+/// not among them, and costs nothing.
 #[derive(Default)]
-pub(crate) struct Demands(HashMap<ResourceName, KnownDemand>);
-
-/// A demand, and the moment at which somebody had to wait for the resource last.
-type KnownDemand = (Demand, Moment);
+pub(crate) struct Demands(HashMap<ResourceName, (Demand, Moment)>);
 
 impl Demands {
     /// Returns the demand for a resource that somebody has to wait for now.
@@ -53,12 +51,56 @@ impl Demands {
     }
 }
 
+/// The place of a waiter, as the turns that it waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The moment at which the first place was known, and its turns.
+    pub(crate) first: (Moment, f64),
+    /// The last place. `None` once nobody can tell how long that takes.
+    pub(crate) last: Option<LastPlace>,
+    /// True if another waiter led it at first.
+    pub(crate) followed: bool,
+}
+
+/// The turns that a waiter waits since its last place was known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastPlace {
+    pub(crate) since: Moment,
+    pub(crate) turns: f64,
+    /// The wait that was expected then, if anything was known.
+    pub(crate) expected: Option<Duration>,
+}
+
+impl Place {
+    /// Returns what is left of the expected wait. `None` if nothing is known, or if it is overdue.
+    pub(crate) fn left(&self, demand: &Demand, mode: Mode, now: Moment) -> Option<Duration> {
+        if self.is_overdue(demand, mode, now) {
+            return None;
+        }
+        let last = self.last?;
+        Some(last.expected(demand, mode, now)?.saturating_sub(last.since.elapsed(now)))
+    }
+
+    /// Returns true if it has waited for so much longer than was expected that somebody ahead must be stuck: twice that, and
+    /// a turn. It is not if nothing was expected.
+    pub(crate) fn is_overdue(&self, demand: &Demand, mode: Mode, now: Moment) -> bool {
+        let Some(last) = self.last else { return true };
+        let (expected, turn) = (last.expected(demand, mode, now), demand.expected(mode, 1.0, now));
+        let (Some(expected), Some(turn)) = (expected, turn) else { return false };
+        last.since.elapsed(now) > expected.saturating_mul(2).saturating_add(turn)
+    }
+}
+
+impl LastPlace {
+    fn expected(&self, demand: &Demand, mode: Mode, now: Moment) -> Option<Duration> {
+        self.expected.or_else(|| demand.expected(mode, self.turns, now))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::core::{Token, made_up::at_millis as at};
+    use crate::core::made_up::at_millis as at;
 
     fn name(number: u64) -> ResourceName {
         ResourceName::new(number.to_string()).unwrap()
@@ -75,6 +117,10 @@ mod tests {
         for (number, known) in [(0, true), (9_999, true), (9_500, true), (8_000, false), (1, false)] {
             assert_eq!(demands.known(&name(number)).is_some(), known, "{number}");
         }
+        for of_one_moment in 20_000..23_000 {
+            demands.asked(&name(of_one_moment), at(10_000));
+            assert!(demands.0.len() <= AT_MOST);
+        }
     }
 
     #[test]
@@ -84,14 +130,5 @@ mod tests {
         demands.asked(&name(2), at(1));
         demands.forget_old(Moment::since_origin(LONGEST_MEMORY) + Duration::from_millis(1));
         assert!(demands.known(&name(1)).is_none() && demands.known(&name(2)).is_some());
-    }
-
-    #[test]
-    fn resources_of_one_moment_are_bounded_too() {
-        let mut demands = Demands::default();
-        for number in 0..3_000 {
-            demands.asked(&name(number), at(7)).holder(Token::from_bits(1).prefix(), at(7));
-        }
-        assert!(demands.0.len() <= AT_MOST);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::core::{
     Moment, ResourceName,
-    engine::{CohortKey, End, Ended, Engine, Event, RecordKey, Step, Told, Turn, acquisition::ReleaseStep},
+    engine::{CohortKey, End, Ended, Engine, Entry, Event, RecordKey, Step, Told, Turn},
 };
 
 impl Engine {
@@ -10,7 +10,7 @@ impl Engine {
     pub(super) fn ended(&self, record: RecordKey, end: End, now: Moment) -> Option<Ended> {
         let expected_wait = self.still_expected(record, now);
         let acquisition = self.get(record)?;
-        let told = acquisition.told();
+        let told = acquisition.told;
         Some(Ended {
             end,
             told,
@@ -24,11 +24,10 @@ impl Engine {
 
     /// Keeps the queue ticket of a waiter, without its caller, for its cohort.
     pub(super) fn abandon(&mut self, record: RecordKey) {
-        let Some(entry) = self.entries.get_mut(record) else { return };
-        if let Some(cohort) = entry.cohort
-            && let Some(arrival) = entry.arrival.take()
+        if let Some(Entry { cohort: Some(cohort), arrival, .. }) = self.entries.get_mut(record)
+            && let Some(arrival) = arrival.take()
         {
-            self.cohorts.with(cohort, |it| it.abandon(arrival));
+            self.cohorts.with(*cohort, |it| it.abandon(arrival));
         }
     }
 
@@ -55,29 +54,21 @@ impl Engine {
         }
     }
 
-    /// Releases, or hands the resource off to the next of the cohort.
-    pub(super) fn release(&mut self, record: RecordKey, release: ReleaseStep, turn: &mut Turn<'_>) {
-        let next = if release.hand_off { self.hand_off(record, turn) } else { None };
-        let release = Step::Release { opening: release.opening };
-        self.push(record, next.map_or(release, |(to, overtake)| Step::HandOff { to, overtake }));
-    }
-
-    /// Makes the next member of a cohort ask with the release. Returns it, and whether it may overtake others.
-    fn hand_off(&mut self, from: RecordKey, turn: &mut Turn<'_>) -> Option<(RecordKey, bool)> {
+    /// Makes the next member of a cohort ask with the release, ahead of other processes if it may. Returns the step.
+    pub(super) fn hand_off(&mut self, from: RecordKey, turn: &mut Turn<'_>) -> Option<Step> {
         let cohort = self.find_cohort(from)?;
-        let (next, may_overtake) = self.cohorts.get(cohort)?.next(self.rules.local_handover_limit)?;
+        let (to, overtake) = self.cohorts.get(cohort)?.next(self.rules.local_handover_limit)?;
         // With two attempts in flight it would not be clear which answer is the last.
-        self.get(next).filter(|next| !next.is_asking())?;
-        let (_, followed) = self.steps_of(next, Event::HandOff, turn)?;
-        self.lead(next, followed);
-        Some((next, may_overtake))
+        self.get(to).filter(|next| !next.is_asking())?;
+        self.steps_of(to, Event::HandOff, turn)?;
+        Some(Step::HandOff { to, overtake })
     }
 
     /// Handles a resource that was taken away from its holders. A lease of this manager may learn of it later, for which its
     /// cohort does not wait.
     pub(crate) fn opened(&mut self, resource: &ResourceName, now: Moment, roll: &mut dyn FnMut() -> f64) {
         if let Some(cohort) = self.cohorts.find(None, resource)
-            && let Some(holder) = self.cohorts.holder(cohort)
+            && let Some(holder) = self.cohorts.get(cohort).and_then(|it| it.holder)
         {
             self.cohorts.with(cohort, |it| it.released(holder));
             self.mend_cohort(cohort, &mut Turn { now, roll });

@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::core::{
     Mode, Moment, ResourceName,
     engine::{
-        Acquisition, CohortKey, Engine, Entry, Event, Front, RecordKey, Step, Told, Turn, Wanted,
-        cohort::Cohort, cohorts::Cohorts, place::Place,
+        Acquisition, CohortKey, Engine, Entry, Event, Front, RecordKey, Told, Turn, Wanted,
+        cohort::{Cohort, Cohorts},
+        demands::{LastPlace, Place},
     },
 };
 
@@ -22,7 +23,7 @@ impl Engine {
         now: Moment,
     ) -> Option<Duration> {
         let entry = self.entries.get_mut(record)?;
-        let is_ours = entry.cohort.is_some_and(|cohort| self.cohorts.holder(cohort).is_some());
+        let is_ours = entry.cohort.and_then(|cohort| self.cohorts.get(cohort)?.holder).is_some();
         let ahead = match (ahead, entry.cohort) {
             (Some(ahead), _) => ahead,
             (None, _) if !entry.acquisition.is_try() && !is_ours => {
@@ -59,7 +60,8 @@ impl Engine {
         now: Moment,
     ) -> Option<Duration> {
         let Some(front) = self.known_front(cohort, now) else {
-            self.cohorts.note_unplaced(cohort, self.entries.get(record)?.arrival?);
+            let arrival = self.entries.get(record)?.arrival?;
+            self.cohorts.with(cohort, |it| it.note_unplaced(arrival));
             return None;
         };
         let in_all = ahead + self.ahead_of_leader(cohort);
@@ -69,26 +71,22 @@ impl Engine {
     /// Places the waiters that came before their leader had an answer, as soon as it has one.
     pub(super) fn place_followers(&mut self, cohort: CohortKey, turn: &mut Turn<'_>) {
         let now = turn.now;
-        if !self.cohorts.has_unplaced(cohort) || self.known_front(cohort, now).is_none() {
+        let has_unplaced = self.cohorts.get(cohort).is_some_and(|it| it.unplaced_from.is_some());
+        if !has_unplaced || self.known_front(cohort, now).is_none() {
             return;
         }
-        let Some((mut ahead, members)) = self.cohorts.take_unplaced(cohort) else { return };
-        let ahead_of_all = self.ahead_of_leader(cohort);
+        let unplaced = self.cohorts.with(cohort, Cohort::take_unplaced).flatten();
+        let Some((ahead, members)) = unplaced else { return };
+        let (mut ahead, ahead_of_all) = (ahead as u64, self.ahead_of_leader(cohort));
         for member in members {
             let unplaced = self.entries.get(member).filter(|entry| entry.place.is_none());
             let expected = match unplaced.is_some_and(|entry| entry.acquisition.is_following()) {
                 true => self.expect_behind(member, cohort, ahead, now),
                 false => None,
             };
-            if expected.is_some() {
-                let ahead = ahead + ahead_of_all;
-                let behind = self.in_the_way(member);
-                self.push(member, Step::Queued { ahead, expected, behind });
-                self.decide(member, Event::Follow(ahead), turn);
-            }
-            if !self.give_up_if_hopeless(member, expected, turn) {
-                ahead += 1;
-            }
+            let gives_up =
+                expected.is_some() && self.tell_place(member, (ahead + ahead_of_all, expected), turn);
+            ahead += u64::from(!gives_up);
         }
     }
 
@@ -117,7 +115,7 @@ impl Engine {
         if wanted.mode == Mode::Shared {
             demand.read(now);
         }
-        if acquisition.is_alone() {
+        if acquisition.terms.alone {
             demand.holder(wanted.token, now);
             demand.granted(overtook, now - acquisition.waited(now), now);
         }
@@ -133,7 +131,7 @@ impl Engine {
     /// Notes the release of a lease. One of an owner may be one of several, which end at other times.
     pub(super) fn note_over(&mut self, record: RecordKey, now: Moment) {
         if let Some(Entry { acquisition, wanted, .. }) = self.entries.get(record)
-            && let Some(held_for) = acquisition.held_for(now).filter(|_| acquisition.is_alone())
+            && let Some(held_for) = acquisition.held_for(now).filter(|_| acquisition.terms.alone)
             && let Some(demand) = self.demands.known(&wanted.resource)
         {
             demand.held(held_for, now);
@@ -145,7 +143,7 @@ impl Engine {
     pub(super) fn still_expected(&self, record: RecordKey, now: Moment) -> Option<Duration> {
         let Entry { acquisition, wanted, cohort, place, .. } = self.entries.get(record)?;
         let (place, mode) = ((*place)?, wanted.mode);
-        if matches!(acquisition.told(), Told::Nothing | Told::Failed) {
+        if matches!(acquisition.told, Told::Nothing | Told::Failed) {
             return None;
         }
         let front = cohort.and_then(|cohort| self.front(cohort, now));
@@ -157,7 +155,7 @@ impl Engine {
             front => demand.turns(0, front.and_then(own_age), now)?,
         };
         // One that should have been served by now is not served before this turn has ended.
-        Some(left.max(demand.expected(mode, this_turn.min(place.turns()?), now)?))
+        Some(left.max(demand.expected(mode, this_turn.min(place.last?.turns), now)?))
     }
 
     /// Notes the place of a waiter, and returns its expected wait. `ahead` are all, and the members of its cohort if another one
@@ -173,14 +171,16 @@ impl Engine {
         let turns = self.turns(&resource, mode, ahead, front, now);
         let place = &mut self.entries.get_mut(record)?.place;
         let Some(turns) = turns else {
-            place.as_mut().map(Place::lose);
+            if let Some(place) = place {
+                place.last = None;
+            }
             return None;
         };
         let demand = self.demands.get(&resource)?;
         let in_turn = members.and_then(|ahead| demand.in_turn(ahead, own_age(front), now));
         let expected = in_turn.or_else(|| demand.expected(mode, turns, now));
-        let new = || Place::new(turns, members.is_some(), now);
-        place.get_or_insert_with(new).update(turns, expected, now);
+        let first = Place { first: (now, turns), last: None, followed: members.is_some() };
+        place.get_or_insert(first).last = Some(LastPlace { since: now, turns, expected });
         expected
     }
 
@@ -212,14 +212,15 @@ impl Engine {
 
     /// Returns the holder that a cohort waits for. `None` if its leader has no answer that tells one.
     fn front(&self, cohort: CohortKey, now: Moment) -> Option<Front> {
-        let holder = self.cohorts.holder(cohort).and_then(|holder| self.get(holder));
+        let cohort = self.cohorts.get(cohort)?;
+        let holder = cohort.holder.and_then(|holder| self.get(holder));
         if let Some(age) = holder.and_then(|holder| holder.held_for(now)) {
             return Some(Front::Own(age));
         }
-        let leader = self.cohorts.get(cohort)?.leader()?;
+        let leader = cohort.leader()?;
         let Entry { acquisition, wanted, place, .. } = self.entries.get(leader)?;
         // The holder that it was told may have been followed by another one since.
-        let Told::Refused { .. } = acquisition.told() else { return None };
+        let Told::Refused { .. } = acquisition.told else { return None };
         let demand = self.demands.get(&wanted.resource);
         let overdue = |(place, demand): (&Place, _)| place.is_overdue(demand, wanted.mode, now);
         let is_known = place.as_ref().zip(demand).is_some_and(|known| !overdue(known));

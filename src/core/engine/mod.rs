@@ -14,12 +14,9 @@
 
 mod acquisition;
 mod cohort;
-mod cohorts;
 mod demands;
 mod ending;
 mod expected;
-mod keys;
-mod place;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -31,16 +28,13 @@ use slotmap::SlotMap;
 
 pub(crate) use self::{
     acquisition::{Acquisition, Answer, End, Event, Front, Terms, Told},
-    cohorts::LongQueue,
-    keys::RecordKey,
-    steps::{Ended, Step},
+    cohort::LongQueue,
+    steps::{Ended, RecordKey, Step},
 };
 use self::{
-    acquisition::{Situation, Steps},
-    cohorts::Cohorts,
-    demands::Demands,
-    keys::CohortKey,
-    place::Place,
+    acquisition::{ReleaseStep, Situation, Steps},
+    cohort::{CohortKey, Cohorts},
+    demands::{Demands, Place},
 };
 use crate::core::{Mode, Moment, ResourceName, TokenPrefix};
 
@@ -147,12 +141,10 @@ impl Engine {
         queued.map(|(record, _)| record).collect()
     }
 
-    /// Returns the longest queues of this manager.
     pub(crate) fn longest_queues(&self) -> Vec<LongQueue> {
         self.cohorts.longest_queues()
     }
 
-    /// Forgets the demand for resources that nobody has waited for in a long time.
     pub(crate) fn forget_old_demand(&mut self, now: Moment) {
         self.demands.forget_old(now);
     }
@@ -187,33 +179,36 @@ impl Engine {
 
     /// Has an acquisition decide about an event, and carries out what concerns the others.
     fn decide(&mut self, record: RecordKey, event: Event, turn: &mut Turn<'_>) {
-        if let Some((steps, followed)) = self.steps_of(record, event, turn) {
-            self.follow(record, steps, followed, turn);
+        if let Some(steps) = self.steps_of(record, event, turn) {
+            self.follow(record, steps, turn);
         }
     }
 
-    /// Returns the steps that follow an event, and whether the acquisition followed another one until now.
-    fn steps_of(&mut self, record: RecordKey, event: Event, turn: &mut Turn<'_>) -> Option<(Steps, bool)> {
+    /// Returns the steps that follow an event. A member of a cohort that followed another one and asks from now on leads it.
+    fn steps_of(&mut self, record: RecordKey, event: Event, turn: &mut Turn<'_>) -> Option<Steps> {
         let Self { entries, cohorts, subscribed, .. } = self;
-        let entry = entries.get_mut(record)?;
-        let waits_in = entry.cohort.filter(|_| entry.arrival.is_some());
+        let Entry { acquisition, cohort, arrival, .. } = entries.get_mut(record)?;
+        let waits_in = cohort.filter(|_| arrival.is_some());
         let relied_on = waits_in.and_then(|key| cohorts.get(key)).is_some_and(|it| it.relies_on(record));
-        let situation = Situation { subscribed: *subscribed, relied_on };
-        let followed = entry.acquisition.is_following();
-        Some((entry.acquisition.on(event, turn.now, &mut *turn.roll, situation), followed))
+        let here = Situation { now: turn.now, subscribed: *subscribed, relied_on };
+        let followed = acquisition.is_following();
+        let steps = acquisition.on(event, here, &mut *turn.roll);
+        if let Some(cohort) = waits_in.filter(|_| followed && acquisition.is_asking()) {
+            cohorts.with(cohort, |it| it.lead(record));
+        }
+        Some(steps)
     }
 
-    fn follow(&mut self, record: RecordKey, steps: Steps, followed: bool, turn: &mut Turn<'_>) {
+    fn follow(&mut self, record: RecordKey, steps: Steps, turn: &mut Turn<'_>) {
         if let Some(pause) = steps.wake_after {
             self.push(record, Step::WakeAfter(pause));
         }
         if steps.ask {
-            self.lead(record, followed);
             self.push(record, Step::Ask { is_urgent: steps.is_urgent });
         } else if steps.is_urgent {
             self.push(record, Step::Hurry);
         }
-        if steps.leave && self.is_asking(record) {
+        if steps.leave && self.get(record).is_some_and(Acquisition::is_asking) {
             self.push(record, Step::Withdraw);
         }
         if let Some(end) = steps.end {
@@ -224,8 +219,9 @@ impl Engine {
             self.abandon(record);
         }
         let left = if steps.leave { self.leave_cohort(record) } else { None };
-        if let Some(release) = steps.release {
-            self.release(record, release, turn);
+        if let Some(ReleaseStep { opening, hand_off }) = steps.release {
+            let handed_off = if hand_off { self.hand_off(record, turn) } else { None };
+            self.push(record, handed_off.unwrap_or(Step::Release { opening }));
         }
         if steps.remove {
             self.entries.remove(record);
@@ -234,9 +230,5 @@ impl Engine {
         if let Some(cohort) = left {
             self.mend_cohort(cohort, turn);
         }
-    }
-
-    fn is_asking(&self, record: RecordKey) -> bool {
-        self.get(record).is_some_and(Acquisition::is_asking)
     }
 }

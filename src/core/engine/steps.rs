@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use crate::core::{
     Moment,
-    engine::{
-        acquisition::{End, Told},
-        keys::RecordKey,
-    },
+    engine::acquisition::{End, Told},
 };
+
+slotmap::new_key_type! {
+    /// The key of an acquisition, which names nothing once that was removed.
+    pub(crate) struct RecordKey;
+}
 
 /// A step that follows from an event.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,10 @@
 //! The waiting of requests: alone, or in the cohort of this manager's waiters for one resource.
 
+use std::time::Duration;
+
 use crate::core::{
     Moment,
-    engine::{Acquisition, Answer, CohortKey, Engine, Event, RecordKey, Step, Turn, cohort::Lack},
+    engine::{Acquisition, Answer, CohortKey, Engine, Event, RecordKey, Step, Turn},
 };
 
 impl Engine {
@@ -22,11 +24,21 @@ impl Engine {
         if self.get(record).is_some_and(Acquisition::is_following) {
             let ahead = waiters + self.ahead_of_leader(cohort);
             let expected = self.expect_behind(record, cohort, waiters, turn.now);
-            let behind = self.in_the_way(record);
-            self.push(record, Step::Queued { ahead, expected, behind });
-            self.decide(record, Event::Follow(ahead), turn);
-            self.give_up_if_hopeless(record, expected, turn);
+            self.tell_place(record, (ahead, expected), turn);
         }
+    }
+
+    /// Tells a follower how many are ahead, and how long it is expected to wait. Returns true if it gives up early.
+    pub(super) fn tell_place(
+        &mut self,
+        record: RecordKey,
+        (ahead, expected): (u64, Option<Duration>),
+        turn: &mut Turn<'_>,
+    ) -> bool {
+        let behind = self.in_the_way(record);
+        self.push(record, Step::Queued { ahead, expected, behind });
+        self.decide(record, Event::Follow(ahead), turn);
+        self.give_up_if_hopeless(record, expected, turn)
     }
 
     /// Handles an answer that is no grant.
@@ -56,14 +68,14 @@ impl Engine {
         (sent, overtook): (Moment, bool),
         turn: &mut Turn<'_>,
     ) {
-        let Some((steps, followed)) = self.steps_of(record, event, turn) else { return };
+        let Some(steps) = self.steps_of(record, event, turn) else { return };
         let Some(acquisition) = self.get(record) else { return };
         let unknown = acquisition.has_unknown();
         let (attempts, waited) = (acquisition.attempts(), acquisition.waited(turn.now));
-        let cohort = if acquisition.is_alone() { self.find_cohort(record) } else { None };
+        let cohort = if acquisition.terms.alone { self.find_cohort(record) } else { None };
         if let Some(cohort) = cohort {
             // An earlier attempt with an unknown outcome may have overtaken others.
-            self.cohorts.granted(cohort, record, overtook || unknown);
+            self.cohorts.with(cohort, |it| it.granted(record, overtook || unknown));
         }
         if steps.hold {
             self.note_served(record, overtook, turn.now);
@@ -71,7 +83,7 @@ impl Engine {
         } else if let Some(cohort) = cohort {
             self.cohorts.with(cohort, |it| it.released(record));
         }
-        self.follow(record, steps, followed, turn);
+        self.follow(record, steps, turn);
         if let Some(cohort) = cohort {
             self.place_followers(cohort, turn);
         }
@@ -79,18 +91,10 @@ impl Engine {
 
     /// Tells the cohort of an adopted lease that this is what it waits for.
     pub(crate) fn keep_cohort_waiting(&mut self, record: RecordKey) {
-        if self.get(record).is_some_and(Acquisition::is_alone)
+        if self.get(record).is_some_and(|acquisition| acquisition.terms.alone)
             && let Some(cohort) = self.find_cohort(record)
         {
-            self.cohorts.granted(cohort, record, false);
-        }
-    }
-
-    /// Makes a waiter a leader of its cohort, if it followed another one until now: it asks the store.
-    pub(super) fn lead(&mut self, record: RecordKey, followed: bool) {
-        let waits_in = self.entries.get(record).filter(|entry| followed && entry.arrival.is_some());
-        if let Some(cohort) = waits_in.and_then(|entry| entry.cohort) {
-            self.cohorts.with(cohort, |it| it.lead(record));
+            self.cohorts.with(cohort, |it| it.granted(record, false));
         }
     }
 
@@ -103,10 +107,10 @@ impl Engine {
 
     /// Mends a cohort after a change, so that it has a leader, and no abandoned waiter leads it in vain.
     pub(super) fn mend_cohort(&mut self, cohort: CohortKey, turn: &mut Turn<'_>) {
-        while let Some(lack) = self.cohorts.lack(cohort) {
-            match lack {
-                Lack::Leader(first) => return self.decide(first, Event::Lead, turn),
-                Lack::Members(abandoned) => self.decide(abandoned, Event::LeftAlone, turn),
+        while let Some((member, event)) = self.cohorts.lack(cohort) {
+            self.decide(member, event, turn);
+            if event == Event::Lead {
+                return;
             }
         }
     }
@@ -115,7 +119,7 @@ impl Engine {
     pub(super) fn in_the_way(&self, record: RecordKey) -> Option<RecordKey> {
         let cohort = self.cohorts.get(self.entries.get(record)?.cohort?)?;
         let holds = |holder: &RecordKey| self.get(*holder).is_some_and(Acquisition::is_held);
-        cohort.holder().filter(holds).or_else(|| cohort.leader())
+        cohort.holder.filter(holds).or_else(|| cohort.leader())
     }
 
     /// Returns the members of the cohort that an acquisition waits in.

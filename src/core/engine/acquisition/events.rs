@@ -162,6 +162,7 @@ pub(crate) enum Event {
 /// The situation that decisions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Situation {
+    pub(crate) now: Moment,
     /// True while notifications of the store arrive.
     pub(crate) subscribed: bool,
     /// True if others of its cohort rely on its ticket.
@@ -177,26 +178,20 @@ pub(crate) struct ReleaseStep {
     pub(crate) hand_off: bool,
 }
 
-/// The steps that follow an event.
+/// The steps that follow an event. `Step` describes those that the manager carries out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Steps {
-    /// The timer is set to fire after this, instead of whenever it was to fire before.
     pub(crate) wake_after: Option<Duration>,
-    /// An attempt is sent.
     pub(crate) ask: bool,
     /// True if the store has handed over the resource, and waits for the attempt that is sent, or is in flight.
     pub(crate) is_urgent: bool,
-    /// The caller gets its lease.
     pub(crate) hold: bool,
-    /// The request ends for this reason.
     pub(crate) end: Option<End>,
     /// The queue ticket stays without its caller, for its cohort.
     pub(crate) abandon: bool,
     /// It leaves its cohort.
     pub(crate) leave: bool,
-    /// A release is sent. There is no timer until its answer.
     pub(crate) release: Option<ReleaseStep>,
-    /// It is over: the record is removed.
     pub(crate) remove: bool,
 }
 

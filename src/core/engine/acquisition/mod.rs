@@ -27,11 +27,11 @@ use crate::core::{Doubling, Moment};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Acquisition {
-    terms: Terms,
+    pub(super) terms: Terms,
     stage: Stage,
     caller: Caller,
     attempts: u32,
-    told: Told,
+    pub(super) told: Told,
     /// True if it attempts again after a grant window, unless the next answer is a grant.
     check_again: bool,
     /// True while the store may keep a queue ticket for it.
@@ -108,10 +108,6 @@ impl Acquisition {
         self.attempts
     }
 
-    pub(crate) const fn told(&self) -> Told {
-        self.told
-    }
-
     /// Returns the number of waiters that were ahead of it at the last answer.
     pub(crate) const fn ahead(&self) -> Option<u64> {
         match self.told {
@@ -147,11 +143,6 @@ impl Acquisition {
         self.terms.alone && !self.is_try() && !self.terms.pauses.count_attempts()
     }
 
-    /// Returns true if its release frees all of the resource, which can then be handed off.
-    pub(crate) const fn is_alone(&self) -> bool {
-        self.terms.alone
-    }
-
     /// Returns true if it waits, and the store may keep a queue ticket for it.
     pub(crate) const fn has_ticket(&self) -> bool {
         self.ticket && matches!(self.stage, Stage::Following | Stage::Asking { .. } | Stage::Pausing)
@@ -185,19 +176,13 @@ impl Acquisition {
     }
 
     /// Decides the steps that follow an event. `draw` returns a random number in `0.0..1.0`.
-    pub(crate) fn on(
-        &mut self,
-        event: Event,
-        now: Moment,
-        draw: impl FnOnce() -> f64,
-        situation: Situation,
-    ) -> Steps {
+    pub(crate) fn on(&mut self, event: Event, here: Situation, draw: impl FnOnce() -> f64) -> Steps {
         match self.stage {
-            Stage::Following | Stage::Asking { .. } | Stage::Pausing => {
-                self.on_wait(event, now, draw, situation)
+            Stage::Following | Stage::Asking { .. } | Stage::Pausing => self.on_wait(event, here, draw),
+            Stage::Held { .. } => self.on_lease(event, here.now),
+            Stage::Releasing(repeats) | Stage::Repeating(repeats) => {
+                self.on_release(repeats, event, here.now)
             }
-            Stage::Held { .. } => self.on_lease(event, now),
-            Stage::Releasing(repeats) | Stage::Repeating(repeats) => self.on_release(repeats, event, now),
         }
     }
 }

@@ -12,55 +12,43 @@ const BETWEEN_WAITERS: Duration = Duration::from_millis(20);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
 impl Acquisition {
-    pub(super) fn on_wait(
-        &mut self,
-        event: Event,
-        now: Moment,
-        draw: impl FnOnce() -> f64,
-        situation: Situation,
-    ) -> Steps {
+    pub(super) fn on_wait(&mut self, event: Event, here: Situation, draw: impl FnOnce() -> f64) -> Steps {
         match (event, self.stage) {
             (Event::Answered { sent, answer }, Stage::Asking { again }) => {
                 self.stage = Stage::Pausing;
-                self.answered(sent, answer, again, now, draw, situation)
+                self.answered(sent, answer, again, here, draw)
             }
             (Event::Unsent, Stage::Asking { .. }) => {
                 self.stage = Stage::Pausing;
-                self.leave(None, now)
+                self.leave(None, here.now)
             }
             // All that is left to do waits for the answer to the attempt in flight.
             _ if self.caller == Caller::Gone => Steps::default(),
             (Event::Lead, _) => self.ask(),
-            (Event::HandOff, _) => {
-                // It travels with the release.
-                Steps { ask: false, ..self.ask() }
-            }
+            // It travels with the release.
+            (Event::HandOff, _) => Steps { ask: false, ..self.ask() },
             (Event::Follow(ahead), _) => {
                 self.told = Told::Behind(ahead);
                 Steps::default()
             }
-            (Event::Due, _) => self.due(now, situation),
+            (Event::Due, _) => self.due(here),
             (Event::Next, Stage::Asking { again }) => self.ask_again(again.max(Again::Yes)),
-            (Event::Next, _) => Steps::wake_after(self.terms.grant_window.min(self.left(now))),
+            (Event::Next, _) => Steps::wake_after(self.terms.grant_window.min(self.left(here.now))),
             (Event::HandedOver, _) => {
-                let steps = self.news(Again::AtOnce, now, situation);
+                let steps = self.news(Again::AtOnce, here);
                 Steps { is_urgent: self.is_asking(), ..steps }
             }
-            (Event::Subscribed, _) => self.news(Again::Yes, now, situation),
+            (Event::Subscribed, _) => self.news(Again::Yes, here),
             (Event::GoOn, _) => {
                 self.check_again = true;
-                self.news(Again::Yes, now, situation)
+                self.news(Again::Yes, here)
             }
-            (Event::Disconnected, Stage::Following | Stage::Pausing) if self.ticket => {
-                self.pause(now, draw, situation)
-            }
-            (Event::CallerGone, _) if self.caller == Caller::Present => {
-                self.end(End::Cancelled, now, situation)
-            }
-            (Event::Hopeless, _) if self.caller == Caller::Present => self.end(End::Refused, now, situation),
-            (Event::QueueFull { waiters }, _) => self.end(End::QueueFull { waiters }, now, situation),
-            (Event::Dismissed, _) => self.end(End::Dismissed, now, situation),
-            (Event::LeftAlone, _) => self.leave(None, now),
+            (Event::Disconnected, Stage::Following | Stage::Pausing) if self.ticket => self.pause(here, draw),
+            (Event::CallerGone, _) if self.caller == Caller::Present => self.end(End::Cancelled, here),
+            (Event::Hopeless, _) if self.caller == Caller::Present => self.end(End::Refused, here),
+            (Event::QueueFull { waiters }, _) => self.end(End::QueueFull { waiters }, here),
+            (Event::Dismissed, _) => self.end(End::Dismissed, here),
+            (Event::LeftAlone, _) => self.leave(None, here.now),
             _ => Steps::default(),
         }
     }
@@ -78,10 +66,10 @@ impl Acquisition {
     }
 
     /// Handles the end of a pause: the next attempt is due, or the wait is over.
-    fn due(&mut self, now: Moment, situation: Situation) -> Steps {
-        let left = self.left(now);
+    fn due(&mut self, here: Situation) -> Steps {
+        let left = self.left(here.now);
         if left.is_zero() {
-            return self.end(End::TimedOut, now, situation);
+            return self.end(End::TimedOut, here);
         }
         let steps = if self.stage == Stage::Pausing { self.ask() } else { Steps::default() };
         // The end of the wait also counts while an attempt is in flight.
@@ -89,11 +77,11 @@ impl Acquisition {
     }
 
     /// Handles news: it asks now, or as soon as the attempt in flight has its answer.
-    fn news(&mut self, then: Again, now: Moment, situation: Situation) -> Steps {
+    fn news(&mut self, then: Again, here: Situation) -> Steps {
         if let Stage::Asking { again } = self.stage {
             self.ask_again(again.max(then));
         }
-        self.due(now, situation)
+        self.due(here)
     }
 
     fn answered(
@@ -101,31 +89,30 @@ impl Acquisition {
         sent: Moment,
         answer: Answer,
         again: Again,
-        now: Moment,
+        here: Situation,
         draw: impl FnOnce() -> f64,
-        situation: Situation,
     ) -> Steps {
         match answer {
-            Answer::Granted { caller_gone, .. } => return self.granted(sent, now, caller_gone),
+            Answer::Granted { caller_gone, .. } => return self.granted(sent, here.now, caller_gone),
             Answer::Refused { remaining, ahead, .. } => {
                 self.ticket |= ahead.is_some();
                 self.told = Told::Refused { remaining, ahead };
             }
-            Answer::QueueFull { waiters } => return self.end(End::QueueFull { waiters }, now, situation),
+            Answer::QueueFull { waiters } => return self.end(End::QueueFull { waiters }, here),
             Answer::Failed { unknown, transient } => {
                 if unknown {
                     // A ticket may outlive the lease that it is for.
                     self.unknown_until = Some(sent + self.terms.ttl.max(self.terms.ticket_ttl));
                 }
                 if !transient {
-                    return self.end(End::Failed, now, situation);
+                    return self.end(End::Failed, here);
                 }
                 self.told = Told::Failed;
             }
         }
         match (self.caller, again) {
-            (Caller::Gone, _) => self.leave(None, now),
-            (_, Again::No) => self.pause(now, draw, situation),
+            (Caller::Gone, _) => self.leave(None, here.now),
+            (_, Again::No) => self.pause(here, draw),
             (_, again) => Steps { is_urgent: again == Again::AtOnce, ..self.ask() },
         }
     }
@@ -154,12 +141,12 @@ impl Acquisition {
     }
 
     /// Pauses after an attempt without a grant, or ends the request.
-    fn pause(&mut self, now: Moment, draw: impl FnOnce() -> f64, situation: Situation) -> Steps {
+    fn pause(&mut self, here: Situation, draw: impl FnOnce() -> f64) -> Steps {
         let Terms { ref pauses, grant_window, ticket_ttl, wait, .. } = self.terms;
-        let (left, draw) = (self.left(now), draw());
+        let (left, draw) = (self.left(here.now), draw());
         let Some(pause) = pauses.pause(self.attempts, draw).filter(|_| !left.is_zero()) else {
             let timed_out = left.is_zero() && !wait.is_zero();
-            return self.end(if timed_out { End::TimedOut } else { End::Refused }, now, situation);
+            return self.end(if timed_out { End::TimedOut } else { End::Refused }, here);
         };
         let check_again = std::mem::take(&mut self.check_again);
         let pause = match self.told {
@@ -167,7 +154,7 @@ impl Acquisition {
             // It will be notified of its turn. Attempts only refresh its ticket, and find a holder or a head of the
             // queue that died: just after the end, one after the other.
             Told::Refused { remaining, ahead: Some(ahead) }
-                if situation.subscribed && !pauses.count_attempts() =>
+                if here.subscribed && !pauses.count_attempts() =>
             {
                 let in_turn = BETWEEN_WAITERS.mul_f64(ahead as f64 + draw);
                 // All who are ahead may be dead.
@@ -183,16 +170,16 @@ impl Acquisition {
     }
 
     /// Ends the request. The ticket stays if others of its cohort rely on it.
-    fn end(&mut self, end: End, now: Moment, situation: Situation) -> Steps {
+    fn end(&mut self, end: End, here: Situation) -> Steps {
         match self.caller {
-            Caller::Present if situation.relied_on && (self.ticket || self.is_asking()) => {
+            Caller::Present if here.relied_on && (self.ticket || self.is_asking()) => {
                 self.caller = Caller::Abandoned;
                 // The timer may have been set for the end of the wait. From now on it serves the ticket alone.
                 let wake_after = Some(Duration::ZERO);
                 Steps { end: Some(end), abandon: true, wake_after, ..Steps::default() }
             }
-            Caller::Present => self.leave(Some(end), now),
-            Caller::Abandoned | Caller::Gone => self.leave(None, now),
+            Caller::Present => self.leave(Some(end), here.now),
+            Caller::Abandoned | Caller::Gone => self.leave(None, here.now),
         }
     }
 

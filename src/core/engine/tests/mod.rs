@@ -7,12 +7,13 @@ use std::time::Duration;
 use super::*;
 use crate::core::{Backoff, Token, made_up::at_millis as at};
 
-const WAIT: u64 = 10_000;
-const TTL: u64 = 30_000;
+pub(super) const WAIT: u64 = 10_000;
+pub(super) const TTL: u64 = 30_000;
+pub(super) const TICKET_TTL: u64 = 3_000;
+pub(super) const GRANT_WINDOW: u64 = 1_000;
 const ASK: Step = Step::Ask { is_urgent: false };
-const TICKET_TTL: u64 = 3_000;
 
-fn ms(millis: u64) -> Duration {
+pub(super) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
@@ -22,14 +23,14 @@ fn engine(local_handover_limit: u32, max_waiters_here: u32) -> Engine {
     engine
 }
 
-fn terms(asked: u64) -> Terms {
+pub(super) fn terms(asked: u64) -> Terms {
     Terms {
         asked: at(asked),
         wait: ms(WAIT),
         pauses: Backoff::DEFAULT.into(),
         ttl: ms(TTL),
         ticket_ttl: ms(TICKET_TTL),
-        grant_window: ms(1_000),
+        grant_window: ms(GRANT_WINDOW),
         alone: true,
     }
 }
@@ -111,15 +112,16 @@ fn a_release_hands_the_resource_off_to_the_waiters_in_the_order_of_their_arrival
 }
 
 #[test]
-fn hand_offs_ahead_of_other_processes_have_a_limit() {
-    let mut engine = engine(1, 100);
-    let (holder, _) = request(&mut engine, 0);
-    on(&mut engine, holder, 10, granted(0, true));
-    let (next, _) = request(&mut engine, 20);
-    assert_eq!(
-        on(&mut engine, holder, 40, release(40)),
-        [(holder, Step::HandOff { to: next, overtake: false })]
-    );
+fn hand_offs_ahead_of_other_processes_have_a_limit_in_a_row() {
+    let mut engine = engine(2, 100);
+    let (mut holder, _) = request(&mut engine, 0);
+    for (now, overtook, overtake) in [(10, true, true), (20, true, false), (30, false, true)] {
+        on(&mut engine, holder, now, granted(now, overtook));
+        let (next, _) = request(&mut engine, now + 1);
+        let steps = on(&mut engine, holder, now + 2, release(now + 2));
+        assert_eq!(steps, [(holder, Step::HandOff { to: next, overtake })]);
+        holder = next;
+    }
 }
 
 #[test]
@@ -153,8 +155,9 @@ fn a_leader_that_gives_up_keeps_its_ticket_for_the_others_and_the_next_one_is_to
     assert!(matches!(steps[1], (_, Step::End(Ended { end: End::Cancelled, .. }))), "{steps:?}");
     assert_eq!(steps[0], (leader, Step::WakeAfter(ms(0))), "the ticket goes on");
     let steps = on(&mut engine, follower, 30, Event::CallerGone);
-    let left: Vec<_> = steps.iter().map(|(record, step)| (*record, step.clone())).collect();
-    assert!(left.contains(&(leader, Step::Release { opening: at(30) })), "nobody relies on it: {left:?}");
+    assert!(steps.contains(&(leader, Step::Release { opening: at(30) })), "nobody relies on it: {steps:?}");
+    assert_eq!(on(&mut engine, leader, 40, Event::Released { certain: true }), [(leader, Step::Remove)]);
+    assert!(engine.is_empty());
 }
 
 #[test]

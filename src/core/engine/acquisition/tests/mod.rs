@@ -3,34 +3,23 @@
 mod release;
 
 use super::*;
-use crate::core::{Backoff, jitter, made_up::at_millis as at};
+use crate::core::{
+    Backoff,
+    engine::tests::{self as engine, GRANT_WINDOW, TICKET_TTL, TTL, WAIT, ms},
+    jitter,
+    made_up::at_millis as at,
+};
 
-const ALONE: Situation = Situation { subscribed: true, relied_on: false };
-const LEADER: Situation = Situation { subscribed: true, relied_on: true };
-const DISCONNECTED: Situation = Situation { subscribed: false, relied_on: false };
-const WAIT: u64 = 10_000;
-const TTL: u64 = 30_000;
-const TICKET_TTL: u64 = 3_000;
-const GRANT_WINDOW: u64 = 1_000;
+const ALONE: Situation = Situation { now: at(0), subscribed: true, relied_on: false };
+const LEADER: Situation = Situation { relied_on: true, ..ALONE };
+const DISCONNECTED: Situation = Situation { subscribed: false, ..ALONE };
 
 const LEAD: (u64, Event) = (0, Event::Lead);
 const GRANTED: Answer = Answer::Granted { overtook: false, caller_gone: false };
 const QUEUE_FULL: Answer = Answer::QueueFull { waiters: 7 };
 
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
 fn terms() -> Terms {
-    Terms {
-        asked: at(0),
-        wait: ms(WAIT),
-        pauses: Backoff::DEFAULT.into(),
-        ttl: ms(TTL),
-        ticket_ttl: ms(TICKET_TTL),
-        grant_window: ms(GRANT_WINDOW),
-        alone: true,
-    }
+    engine::terms(0)
 }
 
 fn refused(remaining: u64, ahead: Option<u64>) -> Answer {
@@ -68,13 +57,15 @@ fn releases(end: Option<End>, now: u64) -> Steps {
 }
 
 fn on(acquisition: &mut Acquisition, now: u64, event: Event) -> Steps {
-    acquisition.on(event, at(now), || 0.5, ALONE)
+    acquisition.on(event, Situation { now: at(now), ..ALONE }, || 0.5)
 }
 
 /// Returns the acquisition after these events, each at its time, and the steps of the last one.
 fn after(terms: Terms, events: &[(u64, Event)], situation: Situation) -> (Acquisition, Steps) {
     let mut waiting = Acquisition::new(terms);
-    let steps = events.iter().map(|(now, event)| waiting.on(*event, at(*now), || 0.5, situation));
+    let on =
+        |&(now, event): &(u64, Event)| waiting.on(event, Situation { now: at(now), ..situation }, || 0.5);
+    let steps = events.iter().map(on);
     let steps = steps.last().expect("an event");
     (waiting, steps)
 }
@@ -97,7 +88,7 @@ fn queued(more: &[(u64, Event)]) -> Vec<(u64, Event)> {
 fn a_leader_asks() {
     let waiting = expect(terms(), &[LEAD], ALONE, asks());
     assert!(waiting.is_asking() && !waiting.is_following());
-    assert_eq!((waiting.attempts(), waiting.told()), (1, Told::Nothing));
+    assert_eq!((waiting.attempts(), waiting.told), (1, Told::Nothing));
 }
 
 #[test]
@@ -142,17 +133,24 @@ fn no_pause_is_shorter_than_five_ms_or_outlasts_the_wait() {
 }
 
 #[test]
-fn a_try_and_the_last_of_counted_attempts_are_refused_at_once() {
+fn tries_the_last_of_counted_attempts_full_queues_and_errors_that_time_does_not_cure_end_the_request() {
     let a_try = Terms { wait: Duration::ZERO, ..terms() };
-    expect(a_try, &[LEAD, (10, answered(0, refused(500, None)))], ALONE, ends(End::Refused));
     let counted = Terms { pauses: Backoff::DEFAULT.attempts(1).unwrap().into(), ..terms() };
-    expect(counted, &[LEAD, (10, answered(0, refused(500, None)))], ALONE, ends(End::Refused));
-    let late = [LEAD, (WAIT, answered(0, refused(500, None)))];
-    expect(terms(), &late, ALONE, ends(End::TimedOut));
+    for (terms, now, answer, end) in [
+        (a_try, 10, refused(500, None), End::Refused),
+        (counted, 10, refused(500, None), End::Refused),
+        (terms(), WAIT, refused(500, None), End::TimedOut),
+        (terms(), 10, QUEUE_FULL, End::QueueFull { waiters: 7 }),
+        (terms(), 10, failed(false, false), End::Failed),
+    ] {
+        expect(terms, &[LEAD, (now, answered(0, answer))], ALONE, ends(end));
+    }
 }
 
 #[test]
-fn the_end_of_the_wait_counts_while_an_attempt_is_in_flight() {
+fn an_attempt_that_is_due_is_sent_and_the_end_of_the_wait_counts_while_it_is_in_flight() {
+    let asks = Steps { wake_after: Some(ms(WAIT - 540)), ..asks() };
+    expect(terms(), &queued(&[(540, Event::Due)]), ALONE, asks);
     expect(terms(), &[LEAD, (20, Event::Due)], ALONE, wake_after(WAIT - 20));
     let ends = Steps { end: Some(End::TimedOut), leave: true, ..Steps::default() };
     expect(terms(), &[LEAD, (WAIT, Event::Due)], ALONE, ends);
@@ -167,12 +165,6 @@ fn an_attempt_that_is_taken_back_leaves_nothing_behind_unless_an_earlier_one_doe
     expect(terms(), &queued(&[&[(540, Event::Due)], &over[..]].concat()), ALONE, leaves);
     let unknown = [LEAD, (500, answered(0, failed(true, true))), (1_000, Event::Due)];
     expect(terms(), &[&unknown, &over[..]].concat(), ALONE, leaves);
-}
-
-#[test]
-fn an_attempt_that_is_due_is_sent_and_the_next_timer_is_the_end_of_the_wait() {
-    let asks = Steps { wake_after: Some(ms(WAIT - 540)), ..asks() };
-    expect(terms(), &queued(&[(540, Event::Due)]), ALONE, asks);
 }
 
 #[test]
@@ -209,13 +201,6 @@ fn a_waiter_that_is_told_to_go_on_attempts_again_after_a_grant_window() {
 fn a_pause_that_counted_on_notifications_is_counted_anew_when_there_are_none() {
     expect(terms(), &queued(&[(20, Event::Disconnected)]), DISCONNECTED, wake_after(75));
     expect(terms(), &[LEAD, (5, Event::Disconnected)], DISCONNECTED, Steps::default());
-}
-
-#[test]
-fn a_full_queue_and_errors_that_time_does_not_cure_end_the_request() {
-    for (answer, end) in [(QUEUE_FULL, End::QueueFull { waiters: 7 }), (failed(false, false), End::Failed)] {
-        expect(terms(), &[LEAD, (10, answered(0, answer))], ALONE, ends(end));
-    }
 }
 
 #[test]

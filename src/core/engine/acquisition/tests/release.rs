@@ -32,34 +32,36 @@ fn a_queue_ticket_is_released_when_the_caller_goes_until_that_is_certain_or_the_
 }
 
 #[test]
-fn a_waiter_that_gives_up_early_is_refused_and_leaves_the_queue() {
-    expect(terms(), &queued(&[(20, Event::Hopeless)]), ALONE, releases(Some(End::Refused), 20));
-    expect(terms(), &[(0, Event::Follow(3)), (0, Event::Hopeless)], ALONE, ends(End::Refused));
-    expect(terms(), &queued(&[(20, Event::Hopeless)]), LEADER, abandons(End::Refused));
+fn a_waiter_that_gives_up_early_or_is_dismissed_leaves_the_queue_unless_others_rely_on_its_ticket() {
+    for (event, end) in [(Event::Hopeless, End::Refused), (Event::Dismissed, End::Dismissed)] {
+        expect(terms(), &queued(&[(20, event)]), ALONE, releases(Some(end), 20));
+        expect(terms(), &[(0, Event::Follow(3)), (0, event)], ALONE, ends(end));
+        expect(terms(), &queued(&[(20, event)]), LEADER, abandons(end));
+    }
+    expect(terms(), &[(0, Event::Dismissed)], ALONE, ends(End::Dismissed));
     // Its caller has been answered: nothing is given up a second time.
     expect(terms(), &queued(&[(20, Event::Hopeless), (25, Event::Hopeless)]), LEADER, Steps::default());
 }
 
 #[test]
-fn an_attempt_with_an_unknown_outcome_is_released_until_its_end_in_the_store() {
+fn an_attempt_with_an_unknown_outcome_is_released_until_its_lease_and_its_ticket_end_in_the_store() {
     let events = [LEAD, (10, answered(0, failed(true, false)))];
-    let mut acquisition = expect(terms(), &events, ALONE, releases(Some(End::Failed), 10));
-    // Certain answers too: the attempt may be executed after each of them.
-    let sent = released(&mut acquisition, 10, true);
-    assert_eq!((sent.len(), sent.last()), (11, Some(&20_470)), "the next would be later than {TTL}");
+    // Certain answers too: the attempt may be executed after each of them. A ticket may outlive the lease that it is for.
+    for (ttl, releases_sent, last) in [(TTL, 11, 20_470), (100, 8, 2_550)] {
+        let terms = Terms { ttl: ms(ttl), ..terms() };
+        let mut acquisition = expect(terms, &events, ALONE, releases(Some(End::Failed), 10));
+        let sent = released(&mut acquisition, 10, true);
+        assert_eq!(
+            (sent.len(), sent.last()),
+            (releases_sent, Some(&last)),
+            "the next would be later than both"
+        );
+    }
     let events =
         queued(&[(540, Event::Due), (550, answered(540, failed(true, true))), (560, Event::CallerGone)]);
     expect(terms(), &events, ALONE, releases(Some(End::Cancelled), 560));
     let (acquisition, _) = after(terms(), &events[..4], ALONE);
     assert!(acquisition.has_unknown(), "also if it is granted later");
-}
-
-#[test]
-fn a_ticket_may_outlive_the_lease_that_it_is_for() {
-    let short = Terms { ttl: ms(100), ..terms() };
-    let (mut acquisition, _) = after(short, &[LEAD, (10, answered(0, failed(true, false)))], ALONE);
-    let sent = released(&mut acquisition, 10, true);
-    assert_eq!(sent.last(), Some(&2_550), "the next would be later than {TICKET_TTL}");
 }
 
 #[test]
@@ -77,12 +79,6 @@ fn a_ticket_that_others_rely_on_stays_without_its_caller() {
     // It is released once nobody relies on it any more.
     let (mut acquisition, _) = after(terms(), &events[..3], LEADER);
     assert_eq!(on(&mut acquisition, 30, Event::LeftAlone), releases(None, 30));
-}
-
-#[test]
-fn the_manager_ends_a_request_in_whatever_stage() {
-    expect(terms(), &[(0, Event::Dismissed)], ALONE, ends(End::Dismissed));
-    expect(terms(), &queued(&[(20, Event::Dismissed)]), ALONE, releases(Some(End::Dismissed), 20));
 }
 
 #[test]
