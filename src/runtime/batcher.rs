@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::gathering::{Gathering, Room};
+use super::gathering::Gathering;
 pub(crate) use super::gathering::{Number, Weight};
 
 /// The maximum weight of a batch. A larger one would hold up the batches behind it for longer than it gains.
@@ -43,35 +43,17 @@ struct Sent {
     operations: usize,
 }
 
-/// A batch that fits.
-#[derive(Default)]
-struct Fitting {
-    /// The number of urgent operations at the beginning, with those that were withdrawn.
-    urgent: usize,
-    /// The number of the others, with those that were withdrawn.
-    others: usize,
-    /// The number of all that were not withdrawn.
-    operations: usize,
-}
-
 impl<Verb> Batcher<Verb> {
     /// Adds an operation, and returns its number, by which it can be withdrawn.
     pub(crate) fn push(&mut self, verb: Verb, weight: Weight) -> Number {
-        let number = self.next_number();
-        self.gathered.push(number, verb, weight);
-        number
+        self.pushed += 1;
+        self.gathered.push(Number(self.pushed), verb, weight)
     }
 
     /// Adds an operation that is sent before all that are not urgent.
     pub(crate) fn push_urgent(&mut self, verb: Verb, weight: Weight) -> Number {
-        let number = self.next_number();
-        self.urgent.push(number, verb, weight);
-        number
-    }
-
-    const fn next_number(&mut self) -> Number {
         self.pushed += 1;
-        Number(self.pushed)
+        self.urgent.push(Number(self.pushed), verb, weight)
     }
 
     /// Takes an operation out that nobody needs any more. Returns false if it has been sent.
@@ -87,20 +69,22 @@ impl<Verb> Batcher<Verb> {
 
     /// Returns the next batch, if anything has been gathered and there is not too much in flight.
     pub(crate) fn next(&mut self, now: impl FnOnce() -> Instant) -> Option<(Flight, Vec<Verb>)> {
-        let Fitting { urgent, others, operations } = self.fitting();
-        if operations == 0 {
+        let at_most = self.largest();
+        if at_most == 0 {
             return None;
         }
         let at = now();
         if self.last_to_stall().is_some_and(|sent| at < sent.at + STALLED) {
             return None;
         }
-        let mut batch = Vec::with_capacity(operations);
-        self.urgent.take(urgent, &mut batch);
-        self.gathered.take(others, &mut batch);
+        let (mut batch, mut left) = (Vec::with_capacity(at_most), AT_ONCE);
+        self.urgent.take(&mut batch, at_most, &mut left);
+        if self.urgent.len() == 0 {
+            self.gathered.take(&mut batch, at_most, &mut left);
+        }
         self.sent += 1;
         let flight = Flight(self.sent);
-        self.in_flight.push(Sent { flight, at, operations });
+        self.in_flight.push(Sent { flight, at, operations: batch.len() });
         Some((flight, batch))
     }
 
@@ -111,7 +95,7 @@ impl<Verb> Batcher<Verb> {
     /// Returns the moment at which a batch in flight will have stalled, if one is waited for.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         let last = self.last_to_stall()?;
-        (self.fitting().operations > 0).then(|| last.at + STALLED)
+        (self.largest() > 0).then(|| last.at + STALLED)
     }
 
     /// Returns the batch that has to stall or to land before another one is sent. `None` if there are fewer in flight.
@@ -119,25 +103,14 @@ impl<Verb> Batcher<Verb> {
         self.in_flight.iter().nth_back(IN_FLIGHT - 1)
     }
 
-    /// Returns the next batch that would fit.
-    fn fitting(&self) -> Fitting {
+    /// Returns the maximum number of operations of the next batch, with which no more are in flight than may be.
+    fn largest(&self) -> usize {
+        let gathered = AT_ONCE.min(self.urgent.len() + self.gathered.len());
         // Mostly there is nothing.
-        if self.urgent.is_empty() && self.gathered.is_empty() {
-            return Fitting::default();
+        if gathered == 0 || planted!("what has stalled makes room for more") {
+            return gathered;
         }
-        let all = self.room();
-        let mut room = Room { weight: AT_ONCE, operations: all };
-        let urgent = self.urgent.fitting(&mut room);
-        let others = if urgent == self.urgent.len() { self.gathered.fitting(&mut room) } else { 0 };
-        Fitting { urgent, others, operations: all - room.operations }
-    }
-
-    /// Returns the number of operations that may still be sent before a batch lands.
-    fn room(&self) -> usize {
-        if planted!("what has stalled makes room for more") {
-            return AT_ONCE;
-        }
-        MOST_IN_FLIGHT.saturating_sub(self.in_flight.iter().map(|sent| sent.operations).sum())
+        gathered.min(MOST_IN_FLIGHT.saturating_sub(self.in_flight.iter().map(|sent| sent.operations).sum()))
     }
 }
 
@@ -178,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn while_as_many_batches_as_may_be_are_in_flight_verbs_gather() {
+    fn operations_gather_while_as_many_batches_as_may_be_are_in_flight_and_have_not_stalled() {
         let (mut batcher, now) = with([], Weight::LIGHT);
         let mut flights = Vec::new();
         for verb in 0..10 {
@@ -188,18 +161,10 @@ mod tests {
         assert_eq!(flights.len(), IN_FLIGHT);
         batcher.landed(flights[1]);
         assert_eq!(next(&mut batcher, now), Some((4..10).collect()));
-    }
-
-    #[test]
-    fn batches_that_stall_do_not_hold_up_the_others() {
-        let (mut batcher, now) = with([], Weight::LIGHT);
-        for verb in 0..=4 {
-            batcher.push(verb, Weight::LIGHT);
-            let _ = next(&mut batcher, now);
-        }
+        batcher.push(10, Weight::LIGHT);
         assert_eq!(batcher.stalls_at(), Some(now + STALLED));
         assert_eq!(next(&mut batcher, now + STALLED / 2), None);
-        assert_eq!(next(&mut batcher, now + STALLED), Some(vec![4]));
+        assert_eq!(next(&mut batcher, now + STALLED), Some(vec![10]));
         assert_eq!(batcher.stalls_at(), None, "nothing is waited for");
     }
 
@@ -250,7 +215,7 @@ mod tests {
         for verb in 9..10_000 {
             let number = batcher.push(verb, Weight::LIGHT);
             assert!(batcher.withdraw(number));
-            let gathered = batcher.gathered.len();
+            let gathered = batcher.gathered.operations.len();
             assert!(gathered <= 2 * 9, "{gathered}");
         }
         assert!(batcher.withdraw(kept));

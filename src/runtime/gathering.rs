@@ -22,44 +22,35 @@ impl Weight {
 
 /// Operations that are to be sent, in their order.
 pub(super) struct Gathering<Verb> {
-    operations: VecDeque<Gathered<Verb>>,
+    pub(super) operations: VecDeque<Gathered<Verb>>,
     /// The number of those that were withdrawn.
     withdrawn: usize,
 }
 
 /// An operation that is to be sent. One that was withdrawn has no verb.
-struct Gathered<Verb> {
+pub(super) struct Gathered<Verb> {
     number: Number,
-    weight: usize,
+    weight: Weight,
     verb: Option<Verb>,
-}
-
-/// The room in a batch that is being filled.
-pub(super) struct Room {
-    pub(super) weight: usize,
-    pub(super) operations: usize,
 }
 
 impl<Verb> Gathering<Verb> {
     /// Adds an operation, whose number is larger than that of any before.
-    pub(super) fn push(&mut self, number: Number, verb: Verb, Weight(weight): Weight) {
+    pub(super) fn push(&mut self, number: Number, verb: Verb, weight: Weight) -> Number {
         self.operations.push_back(Gathered { number, weight, verb: Some(verb) });
+        number
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.operations.is_empty()
-    }
-
-    /// Returns the number of operations, with those that were withdrawn.
+    /// Returns the number of operations that were not withdrawn.
     pub(super) fn len(&self) -> usize {
-        self.operations.len()
+        self.operations.len() - self.withdrawn
     }
 
     /// Takes an operation out, if it is here. Returns it with its weight.
     pub(super) fn withdraw(&mut self, number: Number) -> Option<(Verb, Weight)> {
         let at = self.operations.binary_search_by_key(&number, |gathered| gathered.number).ok()?;
-        let weight = Weight(self.operations[at].weight);
-        let verb = self.operations[at].verb.take()?;
+        let Gathered { weight, verb, .. } = &mut self.operations[at];
+        let (verb, weight) = (verb.take()?, *weight);
         self.withdrawn += 1;
         // Half of them at most are none, so that each costs the same whatever is gathered.
         if 2 * self.withdrawn > self.operations.len() {
@@ -69,27 +60,20 @@ impl<Verb> Gathering<Verb> {
         Some((verb, weight))
     }
 
-    /// Returns the number of operations at the beginning that fit into a batch, with those that were withdrawn, and takes the
-    /// room that they need.
-    pub(super) fn fitting(&self, room: &mut Room) -> usize {
-        let fits = |gathered: &&Gathered<Verb>| {
-            if gathered.verb.is_some() {
-                if gathered.weight > room.weight || room.operations == 0 {
-                    return false;
+    /// Moves the operations at the beginning into a batch, while there are fewer than so many in it and `left` of its weight.
+    pub(super) fn take(&mut self, batch: &mut Vec<Verb>, at_most: usize, left: &mut usize) {
+        while let Some(Gathered { weight, verb, .. }) = self
+            .operations
+            .pop_front_if(|first| first.verb.is_none() || batch.len() < at_most && first.weight.0 <= *left)
+        {
+            match verb {
+                Some(verb) => {
+                    *left -= weight.0;
+                    batch.push(verb);
                 }
-                room.weight -= gathered.weight;
-                room.operations -= 1;
+                None => self.withdrawn -= 1,
             }
-            true
-        };
-        self.operations.iter().take_while(fits).count()
-    }
-
-    /// Moves so many operations into a batch.
-    pub(super) fn take(&mut self, length: usize, batch: &mut Vec<Verb>) {
-        let before = batch.len();
-        batch.extend(self.operations.drain(..length).filter_map(|gathered| gathered.verb));
-        self.withdrawn -= length - (batch.len() - before);
+        }
         if self.operations.is_empty() {
             self.operations.shrink_to(KEPT);
         }
