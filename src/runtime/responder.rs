@@ -43,8 +43,7 @@ impl<T> Responder<T> {
 
     /// Answers the caller. Returns the answer if the caller has gone.
     pub(crate) fn send(&self, answer: T) -> Result<(), T> {
-        let way = self.0.replace(Way::Closed);
-        match way {
+        match self.0.replace(Way::Closed) {
             Way::Opening => {
                 self.0.replace(Way::Early(answer));
                 Ok(())

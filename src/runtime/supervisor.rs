@@ -6,9 +6,7 @@
 
 use std::{
     any::Any,
-    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
     time::Duration,
 };
 
@@ -41,9 +39,8 @@ where
 {
     async move {
         loop {
-            let life = poll_fn(|cx| Pin::new(&mut *context).poll(cx));
             // After a panic the actor's fields may be half changed. `Supervised::restarting` is where it repairs them.
-            let death = match AssertUnwindSafe(life).catch_unwind().await {
+            let death = match AssertUnwindSafe(&mut *context).catch_unwind().await {
                 Ok(()) => Death::Stopped,
                 Err(panic) => Death::Panicked(message_of(panic.as_ref())),
             };

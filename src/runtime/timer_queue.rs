@@ -10,6 +10,7 @@ use std::{
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A queue of timers, each with its subject. The cost of a timer grows only with the logarithm of their number.
+#[derive(Default)]
 pub(crate) struct TimerQueue<T> {
     queue: BTreeMap<Timer, T>,
     /// The timer of the runtime. It may fire too early, for a timer that has been removed, and never too late.
@@ -65,12 +66,6 @@ impl<T> TimerQueue<T> {
     }
 }
 
-impl<T> Default for TimerQueue<T> {
-    fn default() -> Self {
-        Self { queue: BTreeMap::new(), armed: None, waker: None, set: 0 }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{cell::RefCell, future::poll_fn};
@@ -103,25 +98,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_timer_that_is_set_while_another_is_waited_for_can_come_first() {
-        let (timers, start) = (none(), Instant::now());
-        timers.borrow_mut().set(1, secs(60));
-        let later = async {
-            tokio::time::sleep(secs(1)).await;
-            timers.borrow_mut().set(2, secs(1));
-        };
-        assert_eq!(tokio::join!(next(&timers), later).0, 2);
-        assert_eq!(start.elapsed(), secs(2));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_timer_that_is_set_while_there_is_none_wakes_who_waits() {
-        let timers = none();
-        let later = async {
-            tokio::time::sleep(secs(1)).await;
-            timers.borrow_mut().set(1, secs(1));
-        };
-        assert_eq!(tokio::join!(next(&timers), later).0, 1);
+    async fn a_timer_that_is_set_while_another_or_none_is_waited_for_comes_first() {
+        for another in [Some(secs(60)), None] {
+            let (timers, start) = (none(), Instant::now());
+            if let Some(pause) = another {
+                timers.borrow_mut().set(1, pause);
+            }
+            let later = async {
+                tokio::time::sleep(secs(1)).await;
+                timers.borrow_mut().set(2, secs(1));
+            };
+            assert_eq!(tokio::join!(next(&timers), later).0, 2);
+            assert_eq!(start.elapsed(), secs(2));
+        }
     }
 
     #[tokio::test(start_paused = true)]
