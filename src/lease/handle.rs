@@ -36,7 +36,7 @@ use crate::{
 /// send [`Shutdown`](crate::Shutdown) as the last line of `main`, or release and await it.
 #[must_use = "a lease that is dropped is released"]
 pub struct Lease {
-    state: Arc<LeaseShared>,
+    pub(super) state: Arc<LeaseShared>,
     manager: Arc<ManagerLink>,
     durability: Durability,
     released: bool,
@@ -49,15 +49,6 @@ impl Lease {
         durability: Durability,
     ) -> Self {
         Self { state, manager, durability, released: false }
-    }
-
-    /// Adds the lease to a set: it is renewed together with these from now on.
-    pub(crate) fn join(&self, set: &Arc<[Token]>) {
-        self.state.joined.get_or_init(|| Arc::clone(set));
-    }
-
-    pub(crate) fn hand_out(&self) {
-        self.state.hand_out(true);
     }
 
     /// Releases a lease that was never handed to its caller. No minimum hold counts.

@@ -71,10 +71,6 @@ impl Renew {
     pub(crate) fn of(lease: &LeaseShared) -> Self {
         Self { record: Some(lease.record), ..Self::new(lease.hold().token) }
     }
-
-    pub(super) fn due(lease: &LeaseShared, due: Moment) -> Self {
-        Self { due: Some(due), ..Self::of(lease) }
-    }
 }
 
 /// The way from a lease to its manager.

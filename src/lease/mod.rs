@@ -1,12 +1,11 @@
 //! A lease: what its holder has in hand, what keeps it alive, and what ends it.
 //!
 //! Read in this order: [`Lease`] (the handle), `shared` (the state that the handle, the renewer and the manager share),
-//! `cooldown` (the moment at which its resource opens afterwards), `renewals`, `renewer`, `revocation` and `wanted_back` (who
-//! wants it back), [`LeaseSet`] (several with one handle).
+//! `renewals`, `renewer`, `revocation` and `wanted_back` (who wants it back, and the moment at which its resource opens
+//! afterwards), [`LeaseSet`] (several with one handle).
 
 use std::sync::Arc;
 
-mod cooldown;
 mod errors;
 mod events;
 mod handle;

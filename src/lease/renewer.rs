@@ -121,7 +121,7 @@ impl Renewer {
             // When the answer to one on its way has come, the next one counts from then.
             self.wait(due.min(self.interval), ctx);
         } else if self.lease.may_renew() {
-            self.all.manager.renew.do_send(Renew::due(&self.lease, now));
+            self.all.manager.renew.do_send(Renew { due: Some(now), ..Renew::of(&self.lease) });
             let next = self.lease.renewal_after(now).unwrap_or(now);
             self.wait(next.remaining(now), ctx);
         } else {

@@ -59,11 +59,7 @@ impl RevokeRequested {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::Token;
-
-    fn at(secs: u64) -> Moment {
-        Moment::since_origin(Duration::from_secs(secs))
-    }
+    use crate::core::{Token, made_up::at_secs as at};
 
     /// Adds the request of this number, and returns whether it is told.
     fn add(requests: &mut KnownRevocations, number: u128, end: Moment, now: Moment) -> bool {

@@ -29,12 +29,14 @@ impl LeaseSet {
     /// Returns one handle for these leases, which are renewed together from now on.
     pub(crate) fn of(leases: Vec<Lease>) -> Self {
         let tokens: Arc<[_]> = leases.iter().map(Lease::token).collect();
-        leases.iter().for_each(|lease| lease.join(&tokens));
+        for lease in &leases {
+            lease.state.joined.get_or_init(|| Arc::clone(&tokens));
+        }
         Self { leases }
     }
 
     pub(crate) fn hand_out(&self) {
-        self.leases.iter().for_each(Lease::hand_out);
+        self.leases.iter().for_each(|lease| lease.state.hand_out(true));
     }
 
     pub(crate) fn return_unused(self) {

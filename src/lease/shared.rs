@@ -174,8 +174,7 @@ impl LeaseShared {
 
     /// Returns the end of the lease in the store. It allows for a renewal that was executed but never confirmed.
     pub(crate) fn end_in_store(&self) -> Moment {
-        let present = self.present();
-        present.asked + self.terms.acquisition.ttl
+        self.present().asked + self.terms.acquisition.ttl
     }
 
     /// Returns the tokens of its set in their order, its own included. Empty if it is not part of a set.

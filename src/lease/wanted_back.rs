@@ -1,9 +1,12 @@
-//! A lease that somebody wants back, as its holder learns of it.
+//! A lease that somebody wants back, and the moment at which its resource opens: at once, or later by `min_hold` and `lock_delay`.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use crate::{
-    core::{LeaseStatus, Moment, Token},
+    core::{LeaseStatus, LossReason, Moment, Token},
     lease::{LeaseChange, LeaseShared, RevokeRequested},
 };
 
@@ -16,14 +19,11 @@ impl LeaseShared {
             return;
         }
         let requests = present.revoke_requested.get_or_insert_default();
-        let before = requests.first(now).map(|first| first.end);
         let request = RevokeRequested { reason: Arc::clone(reason), grace, revocation, end: now + grace };
         let is_new = requests.add(request.clone(), now);
-        let changed = requests.first(now).map(|first| first.end) != before;
         drop(present);
-        if changed {
-            self.changed.notify_waiters();
-        }
+        // One that is known may end sooner than it said before.
+        self.changed.notify_waiters();
         if !is_new {
             return;
         }
@@ -32,11 +32,6 @@ impl LeaseShared {
             "somebody wants the resource of a lease back"
         );
         self.tell(LeaseChange::RevokeRequested(request));
-    }
-
-    /// Returns true if somebody wants the resource back, who has not given up.
-    pub(super) fn is_wanted_back(&self, now: Moment) -> bool {
-        self.present().revoke_requested.as_ref().is_some_and(|all| all.is_wanted_back(now))
     }
 
     /// Waits for a request that ends before the known one, if any. `None` when the lease is over and nobody asked.
@@ -58,6 +53,51 @@ impl LeaseShared {
                 () = changed => {}
                 _ = self.over() => return None,
             }
+        }
+    }
+
+    /// Records that the lease was handed to its caller, or that nothing was done under it.
+    pub(crate) fn hand_out(&self, handed_out: bool) {
+        self.handed_out.store(handed_out, Ordering::Relaxed);
+    }
+
+    /// Returns true if somebody wants the resource back, who has not given up.
+    fn is_wanted_back(&self, now: Moment) -> bool {
+        self.present().revoke_requested.as_ref().is_some_and(|all| all.is_wanted_back(now))
+    }
+
+    fn is_handed_out(&self) -> bool {
+        self.handed_out.load(Ordering::Relaxed)
+    }
+
+    /// Returns the cooldown: the time that the resource stays closed when the lease is released now. It is the rest of the
+    /// minimum hold, of which nothing counts while somebody wants the resource back. If the lease was lost and has a lock
+    /// delay, it is the time until its end and its lock delay are over.
+    pub(crate) fn cooldown(&self, now: Moment) -> Duration {
+        if self.terms.min_hold.is_zero() && self.terms.acquisition.lock_delay.is_zero() {
+            return Duration::ZERO;
+        }
+        match self.status_at(now) {
+            _ if !self.is_handed_out() && !planted!("an ungranted part of a set is kept closed") => {
+                Duration::ZERO
+            }
+            // It may not be released yet, and whoever takes it opens the resource at once.
+            LeaseStatus::Lost(LossReason::Forced) => Duration::ZERO,
+            LeaseStatus::Lost(_) if self.terms.acquisition.lock_delay.is_zero() => Duration::ZERO,
+            LeaseStatus::Lost(_) => self.opens_at(now).remaining(now),
+            // Whoever gives it back when asked leaves no more closed than whoever has it taken away.
+            _ if self.is_wanted_back(now) => Duration::ZERO,
+            _ => self.terms.min_hold.saturating_sub(self.granted_at.elapsed(now)),
+        }
+    }
+
+    /// Returns the moment at which the resource opens if the lease was lost and nobody releases it.
+    pub(crate) fn opens_at(&self, now: Moment) -> Moment {
+        match self.status_at(now) {
+            // The store has ended it, and keeps the resource closed for as long as it has to.
+            LeaseStatus::Lost(LossReason::NotHeld | LossReason::Forced) => now,
+            _ if !self.is_handed_out() => now,
+            _ => self.end_in_store() + self.terms.acquisition.lock_delay,
         }
     }
 }
