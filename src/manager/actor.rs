@@ -37,7 +37,7 @@ impl Actor for LockManager {
         if reactor::is_missing() {
             return;
         }
-        self.engine.set_subscribed(false);
+        self.engine.subscribed = false;
         self.sources.set_down(false);
         if self.policy.listens {
             self.sources.listen(self.calls.store.listen(&self.policy.inbox));
@@ -116,7 +116,7 @@ impl LockManager {
             Happening::Release(release) => self.release(release, Responder::new().0),
             Happening::Opened(resource, handled) => self.opened(&resource, handled),
             Happening::Notified(notification, _) => self.notified(notification),
-            Happening::NoMoreNotifications => self.engine.set_subscribed(false),
+            Happening::NoMoreNotifications => self.engine.subscribed = false,
         }
     }
 

@@ -27,7 +27,7 @@ impl LockManager {
             self.policy.own_pauses = None;
         }
         self.policy.settings = Arc::new(settings);
-        self.engine.rules().max_waiters_here = bound;
+        self.engine.rules.max_waiters_here = bound;
         let now = self.tuning();
         if now != before {
             tracing::info!(from = ?before, to = ?now, "other settings");
@@ -45,7 +45,7 @@ impl LockManager {
         let DefaultWaits { granted, timed_out } = self.calls.stats.default_waits();
         MessageResult(Some(Sampled {
             queues: self.engine.longest_queues().into_iter().map(queue).collect(),
-            polls: !self.engine.is_subscribed(),
+            polls: !self.engine.subscribed,
             own_pauses: self.policy.own_pauses.is_some(),
             granted,
             timed_out,
@@ -62,8 +62,8 @@ impl LockManager {
         })
     }
 
-    fn tuning(&mut self) -> Tuning {
-        Tuning { max_waiters: self.engine.rules().max_waiters_here, ..Tuning::from(&*self.policy.settings) }
+    fn tuning(&self) -> Tuning {
+        Tuning { max_waiters: self.engine.rules.max_waiters_here, ..Tuning::from(&*self.policy.settings) }
     }
 }
 

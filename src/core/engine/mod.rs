@@ -43,9 +43,9 @@ pub(crate) struct Engine {
     entries: SlotMap<RecordKey, Entry>,
     cohorts: Cohorts,
     demands: Demands,
-    rules: Rules,
+    pub(crate) rules: Rules,
     /// True while notifications of the store arrive.
-    subscribed: bool,
+    pub(crate) subscribed: bool,
     /// The steps that have been decided and not been taken.
     steps: VecDeque<(RecordKey, Step)>,
 }
@@ -121,18 +121,6 @@ impl Engine {
 
     pub(crate) fn get(&self, record: RecordKey) -> Option<&Acquisition> {
         self.entries.get(record).map(|entry| &entry.acquisition)
-    }
-
-    pub(crate) const fn rules(&mut self) -> &mut Rules {
-        &mut self.rules
-    }
-
-    pub(crate) const fn is_subscribed(&self) -> bool {
-        self.subscribed
-    }
-
-    pub(crate) const fn set_subscribed(&mut self, subscribed: bool) {
-        self.subscribed = subscribed;
     }
 
     /// Returns the waiters that the store may keep a queue ticket for.

@@ -19,7 +19,7 @@ impl LockManager {
             Notification::GoOn(token) => (token, Event::GoOn),
             Notification::ToHolders(holders, notice) => return self.notice(&holders, &notice),
             Notification::Subscribed => {
-                self.engine.set_subscribed(true);
+                self.engine.subscribed = true;
                 self.calls.outage.subscribed();
                 // Notifications from before are lost.
                 return self.tell_queued_waiters(Event::Subscribed);
@@ -33,7 +33,7 @@ impl LockManager {
 
     /// Handles the loss of notifications: waiters attempt as often as their backoff says.
     fn disconnected(&mut self, error: &StoreError) {
-        self.engine.set_subscribed(false);
+        self.engine.subscribed = false;
         self.calls.outage.disconnected(error);
         tracing::debug!(
             error = one_line(error),

@@ -19,7 +19,7 @@ pub(super) fn ms(millis: u64) -> Duration {
 
 fn engine(local_handover_limit: u32, max_waiters_here: u32) -> Engine {
     let mut engine = Engine::new(Rules { local_handover_limit, max_waiters_here });
-    engine.set_subscribed(true);
+    engine.subscribed = true;
     engine
 }
 
