@@ -90,7 +90,7 @@ impl RedisStore {
         raised: Raised,
         answer: ThinAnswer,
     ) -> Answers<Acquired> {
-        let ThinAnswer { last, is_alone, is_waited_for, granted, error } = answer;
+        let ThinAnswer { last, is_undisturbed, granted, error } = answer;
         let before = last.map(|last| last.saturating_sub(asked.len() as u64));
         let before = before.filter(|before| (raised.seen..TOO_LARGE).contains(before));
         match last.filter(|_| before.is_some()) {
@@ -100,7 +100,7 @@ impl RedisStore {
         if let Some(error) = error {
             self.thin.note_denial(&error);
         }
-        let fence = before.filter(|_| is_alone && !is_waited_for);
+        let fence = before.filter(|_| is_undisturbed);
         let grant = |number| Acquired::Granted(Grant { fence: Some(Fence::new(number)), holds: 1 });
         let told = |(at, granted): (usize, &bool)| {
             fence.filter(|_| *granted).map(|before| Ok(grant(before + 1 + at as u64)))

@@ -46,21 +46,20 @@ pub(crate) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreErro
 /// Returns the largest of the new fences in the answer to acquisitions. A repeat, a hold that is taken up and a re-entry have none.
 pub(crate) fn newest_fence(answer: &Value) -> Option<u64> {
     let Value::Array(answers) = answer else { return None };
-    let number = |answer: &Value| match answer {
-        Value::Int(fence) => u64::try_from(*fence).ok(),
-        _ => None,
-    };
     answers.iter().filter_map(number).max()
+}
+
+fn number(answer: &Value) -> Option<u64> {
+    let Value::Int(number) = answer else { return None };
+    u64::try_from(*number).ok()
 }
 
 /// The answers to the commands of thin acquisitions.
 pub(crate) struct ThinAnswer {
     /// The last of their fences; `None` if the counter is no number that grows.
     pub(crate) last: Option<u64>,
-    /// True if nobody else was given a fence between the first command and the last one.
-    pub(crate) is_alone: bool,
-    /// True if somebody waits for one of them, or may wait.
-    pub(crate) is_waited_for: bool,
+    /// True if nobody else was given a fence between the first command and the last one, and certainly nobody waits for one.
+    pub(crate) is_undisturbed: bool,
     /// The requests that were granted, in their order.
     pub(crate) granted: Vec<bool>,
     /// The first error.
@@ -79,15 +78,12 @@ pub(crate) fn acquired_thin(answers: Vec<Value>, asked: usize) -> Result<ThinAns
     if granted.len() != asked {
         return Err(senseless("not one for each request"));
     }
-    let last = match first {
-        Value::Int(last) => u64::try_from(*last).ok(),
-        _ => None,
-    };
+    let last = number(first);
     let is_alone = last.is_some_and(
         |last| matches!(counter, Value::BulkString(counter) if *counter == last.to_string().as_bytes()),
     );
     let granted = granted.iter().map(|answer| matches!(answer, Value::Okay)).collect();
-    Ok(ThinAnswer { last, is_alone, is_waited_for: *waiters != Value::Int(0), granted, error })
+    Ok(ThinAnswer { last, is_undisturbed: is_alone && *waiters == Value::Int(0), granted, error })
 }
 
 /// Decodes the answer to all of these: the grant of each, or the one that was not granted.
@@ -112,7 +108,10 @@ pub(crate) fn renewed(answer: Value) -> Result<Renewed, StoreError> {
     match answer {
         Value::Int(1) => Ok(Renewed::Extended),
         Value::Int(0) => Ok(Renewed::NotHeld),
-        other => Err(no_verdict(other)),
+        other => {
+            let (verdict, mut rest) = Fields::of(other)?;
+            Err(rest.otherwise(&verdict))
+        }
     }
 }
 
@@ -267,14 +266,6 @@ fn only(answer: Value) -> Result<(String, Fields), StoreError> {
 pub(super) fn only_if(answer: Value, expected: &str) -> Result<Fields, StoreError> {
     let (verdict, mut rest) = only(answer)?;
     if verdict == expected { Ok(rest) } else { Err(rest.otherwise(&verdict)) }
-}
-
-/// Returns the error of an answer that is no verdict of its verb.
-fn no_verdict(answer: Value) -> StoreError {
-    match Fields::of(answer) {
-        Ok((verdict, mut rest)) => rest.otherwise(&verdict),
-        Err(error) => error,
-    }
 }
 
 #[cfg(test)]
