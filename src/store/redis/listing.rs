@@ -27,7 +27,7 @@ pub(super) async fn list(store: &RedisStore, walk: &Walk) -> Result<Listing, Sto
     // The plain layout has no queues.
     let is_empty = walk.names == Names::WaitedFor && encoder.is_plain();
     let servers = if is_empty { Vec::new() } else { topology.each().await? };
-    let shape = KeyShape::new(encoder.layout(), encoder.prefix(), walk.names);
+    let shape = KeyShape::new(encoder.layout, &encoder.prefix, walk.names);
     for server in servers {
         let mut cursor = 0;
         loop {

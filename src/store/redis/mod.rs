@@ -170,7 +170,7 @@ impl fmt::Debug for RedisStore {
         let Self { address, encoder, .. } = self;
         f.debug_struct("RedisStore")
             .field("servers", address)
-            .field("prefix", &encoder.prefix())
+            .field("prefix", &encoder.prefix)
             .finish_non_exhaustive()
     }
 }

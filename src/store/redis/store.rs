@@ -6,7 +6,7 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use redis::Value;
 
 use crate::{
-    core::{Fence, ResourceName},
+    core::{Fence, Mode, ResourceName},
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
         Inbox, Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register,
@@ -22,7 +22,7 @@ use crate::{
                 status::{self, KnownIncarnation},
                 topology::Topology,
             },
-            wire::{decode, inspected, keys, plain},
+            wire::{decode, inspected, keys},
         },
         release_then_acquire,
     },
@@ -30,9 +30,9 @@ use crate::{
 
 impl Store for RedisStore {
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
-        if self.encoder.is_plain() && asked.iter().any(|asked| plain::lacks(asked).is_some()) {
+        if self.encoder.is_plain() && asked.iter().any(|asked| plain_lacks(asked).is_some()) {
             let acquire = async |fit: Vec<_>| self.acquire_in_calls(&fit, None).await.answers;
-            return acquire_unless(asked, plain::lacks, acquire).boxed();
+            return acquire_unless(asked, plain_lacks, acquire).boxed();
         }
         if let Some(raised) = self.thin.suits(asked) {
             return self.acquire_thin(asked, raised).boxed();
@@ -129,7 +129,7 @@ impl Store for RedisStore {
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
         async move {
             if self.encoder.is_plain() {
-                return Err(plain::unsupported("revocation"));
+                return Err(plain_has_no("revocation"));
             }
             // Without a token the script would tell all that hold.
             if to.among.as_ref().is_some_and(Vec::is_empty) {
@@ -167,7 +167,7 @@ impl Store for RedisStore {
         if self.encoder.is_plain() {
             return stream::empty().boxed();
         }
-        let prefix = self.encoder.prefix();
+        let prefix = &self.encoder.prefix;
         let channels = vec![keys::channel(prefix, inbox).to_string(), keys::channel_of_all(prefix)];
         self.topology.notifications(channels)
     }
@@ -178,7 +178,7 @@ impl Store for RedisStore {
     }
 
     fn describe(&self) -> String {
-        format!("{}, prefix {}", self.address, self.encoder.prefix())
+        format!("{}, prefix {}", self.address, self.encoder.prefix)
     }
 
     fn durability(&self) -> Durability {
@@ -214,7 +214,7 @@ impl QuorumNode for RedisStore {
 
     fn raise_fences<'a>(&'a self, raises: &'a [(&'a Hold, Fence)]) -> Replies<'a, bool> {
         if self.encoder.is_plain() {
-            return async move { raises.iter().map(|_| Err(plain::unsupported("fences"))).collect() }.boxed();
+            return async move { raises.iter().map(|_| Err(plain_has_no("fences"))).collect() }.boxed();
         }
         let send = async move |open: Vec<&'a (&'a Hold, Fence)>, _| {
             let answer = self.topology.send(&self.encoder.raise(&open)).await?;
@@ -300,4 +300,23 @@ fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
 
 fn repeated_in_vain(verb: &str, now: &str) -> StoreError {
     StoreError::reply_lost(format!("{verb}: an earlier try of it was lost, and now it is {now}"))
+}
+
+/// Returns the error of an acquisition that asks for what the plain layout lacks: a string that other libraries write too
+/// has no place for it. The top of `lua/plain/holder.lua` describes how a resource is kept in it.
+fn plain_lacks(asked: &Acquisition) -> Option<StoreError> {
+    let &Acquisition { ref hold, mode, lock_delay, .. } = asked;
+    let what = match mode {
+        Mode::Shared => "read locks",
+        Mode::Permits { .. } => "permits",
+        Mode::Exclusive if hold.owner.is_some() => "owners, and so no re-entry",
+        Mode::Exclusive if !lock_delay.is_zero() => "lock delay",
+        Mode::Exclusive => return None,
+    };
+    Some(plain_has_no(what))
+}
+
+fn plain_has_no(what: &str) -> StoreError {
+    let reason = "its layout is plain, for exclusive locks alone; use store.layout = \"full\"";
+    StoreError::unsupported(what, reason)
 }

@@ -1,7 +1,6 @@
 //! One call: a command for a server, how it is sent, and which answers are its own.
 
 use std::{
-    fmt::Display,
     io::Write,
     sync::{
         Arc,
@@ -106,11 +105,6 @@ impl Call {
     /// Returns the same call with one argument more.
     pub(crate) fn with(mut self, arg: impl ToRedisArgs) -> Self {
         self.command.arg(arg);
-        self
-    }
-
-    pub(crate) fn text(&mut self, arg: impl Display) -> &mut Self {
-        self.command.write_arg_fmt(arg);
         self
     }
 

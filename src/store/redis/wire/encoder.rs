@@ -17,9 +17,8 @@ use crate::{
                 together::{self, Together},
             },
             wire::{
-                encoded::{self, Encoded},
                 keys,
-                record::{millis, positive_millis},
+                record::{Encoded, differs_in_token, millis, positive_millis},
                 scripts,
             },
         },
@@ -33,8 +32,8 @@ const FOR_EVER: u64 = 0;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) struct Encoder {
-    layout: Layout,
-    prefix: String,
+    pub(crate) layout: Layout,
+    pub(crate) prefix: String,
     /// The beginning of the key of the fence counter; `None` on a cluster, where each slot has one.
     fence: Option<String>,
     fence_retention: u64,
@@ -53,14 +52,6 @@ impl Encoder {
     /// Returns the slot of a resource, on a cluster.
     pub(crate) fn slot(&self, resource: &ResourceName) -> Option<u16> {
         self.fence.is_none().then(|| keys::slot(self.layout, &self.prefix, resource))
-    }
-
-    pub(crate) const fn layout(&self) -> Layout {
-        self.layout
-    }
-
-    pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
     }
 
     /// Encodes acquisitions. With a `first`, the first has at least this fence, in the full layout. Then the counter has no
@@ -212,8 +203,7 @@ impl Encoder {
     pub(crate) fn register(&self, name: &ResourceName, write: Option<&RegisterWrite>) -> Call {
         let slot = self.slot(name).map(|_| keys::slot(Layout::Full, &self.prefix, name));
         let mut call = Call::of_script(&scripts::REGISTER, slot, 1);
-        call.text(format_args!("{}:r", keys::main(&self.prefix, name)));
-        call.echo();
+        call.arg(keys::of_resource(&self.prefix, name, ":r")).echo();
         call.arg(millis(REGISTER_KEPT_FOR + DAY));
         match write {
             None => call.arg(""),
@@ -282,7 +272,7 @@ impl Encoder {
             _ => "",
         };
         call.token(hold.token, mark);
-        if before.is_some_and(|before| encoded::differs_in_token(before, asked)) {
+        if before.is_some_and(|before| differs_in_token(before, asked)) {
             call.parts([]).parts([]).parts([]);
             return;
         }
@@ -293,7 +283,7 @@ impl Encoder {
     fn encoded(&self, asked: &Acquisition) -> Arc<Encoded> {
         let mut last = self.last.lock();
         match &*last {
-            Some(last) if last.suits(asked) => Arc::clone(last),
+            Some(last) if differs_in_token(&last.of, asked) => Arc::clone(last),
             _ => Arc::clone(last.insert(Arc::new(Encoded::new(asked, &self.prefix)))),
         }
     }

@@ -10,12 +10,8 @@ use crate::{
     },
 };
 
-/// Returns the main key of a resource. The scripts make all other keys of the resource from it.
-pub(crate) fn main(prefix: &str, resource: &ResourceName) -> impl Display {
-    fmt::from_fn(move |f| write!(f, "{prefix}:{{{resource}}}"))
-}
-
-/// Returns the main key of a resource, or with this behind it another of its keys.
+/// Returns the main key of a resource, or with this behind it another of its keys. The scripts make all others from the main
+/// key.
 pub(crate) fn of_resource(prefix: &str, resource: &ResourceName, behind: &str) -> Vec<u8> {
     [prefix.as_bytes(), b":{", &resource.encoded_bytes(), b"}", behind.as_bytes()].concat()
 }
@@ -119,7 +115,7 @@ mod tests {
     const HELD: Names = Names::Held;
 
     fn main(prefix: &str, name: &[u8]) -> String {
-        super::main(prefix, &ResourceName::new(name).unwrap()).to_string()
+        String::from_utf8(of_resource(prefix, &ResourceName::new(name).unwrap(), "")).unwrap()
     }
 
     #[test]

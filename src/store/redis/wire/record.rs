@@ -1,14 +1,57 @@
-//! The record of a holder in the store, as a line of text.
+//! The record of a holder in the store, as a line of text, and the arguments of the acquisition that makes it.
 
 use std::{
     fmt::{self, Display},
+    sync::Arc,
     time::Duration,
 };
 
 use crate::{
     core::{Fence, Mode, Owner},
-    store::{Acquisition, Metadata},
+    store::{Acquisition, Metadata, QueueTicket, redis::wire::keys},
 };
+
+/// The arguments of an acquisition behind its token: see `attempt.lua`.
+pub(crate) struct Encoded {
+    /// The acquisition that they are of. Most others have all in common with it but resource and token.
+    pub(crate) of: Acquisition,
+    pub(crate) opens: u64,
+    pub(crate) record: String,
+    pub(crate) terms: String,
+}
+
+impl Encoded {
+    pub(crate) fn new(asked: &Acquisition, prefix: &str) -> Self {
+        let reentrant = u8::from(asked.reentrant);
+        let terms = asked.ticket.as_ref().map_or_else(
+            || reentrant.to_string(),
+            |QueueTicket { inbox, ttl, grant_window, max_waiters, place }| {
+                let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
+                let channel = keys::channel(prefix, inbox);
+                let place = place.map_or_else(String::new, |place| format!(" {place}"));
+                format!("{reentrant} {channel} {window} {ticket_ttl} {max_waiters}{place}")
+            },
+        );
+        let metadata = serde_json::to_string(&*asked.metadata).expect("a map of texts has a JSON form");
+        Self {
+            opens: positive_millis(asked.ttl) + millis(asked.lock_delay),
+            record: format!("{}{metadata}", self::terms(asked)),
+            terms,
+            of: asked.clone(),
+        }
+    }
+}
+
+/// Returns true if two acquisitions have all in common but resource and token.
+pub(crate) fn differs_in_token(one: &Acquisition, other: &Acquisition) -> bool {
+    one.mode == other.mode
+        && one.reentrant == other.reentrant
+        && one.ttl == other.ttl
+        && one.lock_delay == other.lock_delay
+        && one.ticket == other.ticket
+        && one.hold.owner == other.hold.owner
+        && Arc::ptr_eq(&one.metadata, &other.metadata)
+}
 
 /// All that the store knows of a holder besides its token and its end.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,7 +64,7 @@ pub(crate) struct HolderRecord {
 }
 
 /// Returns the record of what is asked: all but the fence, which the server puts in front with a blank, and the metadata.
-pub(crate) fn terms(asked: &Acquisition) -> impl Display {
+fn terms(asked: &Acquisition) -> impl Display {
     let &Acquisition { ref hold, mode, lock_delay, ttl, .. } = asked;
     let (lock_delay, ttl) = (millis(lock_delay), positive_millis(ttl));
     let owner = hold.owner.as_ref().map_or_else(String::new, Owner::encoded);
@@ -33,10 +76,6 @@ pub(crate) fn terms(asked: &Acquisition) -> impl Display {
         }
         write!(f, " {lock_delay}/{ttl} {owner} ")
     })
-}
-
-pub(crate) fn metadata(metadata: &Metadata) -> String {
-    serde_json::to_string(metadata).expect("a map of texts has a JSON form")
 }
 
 /// Reads a record; `None` if it is not ours.
@@ -125,7 +164,7 @@ mod tests {
         for mode in [Mode::Exclusive, Mode::Shared, Mode::permits(2, 5).unwrap()] {
             for owner in [None, Some("worker 7 {ü}")] {
                 let wanted = acquisition(mode, owner);
-                let written = format!("9 {}{}", terms(&wanted), metadata(&wanted.metadata));
+                let written = format!("9 {}", Encoded::new(&wanted, "p").record);
                 let (owner, metadata) = (wanted.hold.owner, Metadata::clone(&wanted.metadata));
                 let expected = HolderRecord { fence: Some(Fence::new(9)), mode, owner, metadata };
                 assert_eq!(read(&written), Some(expected));
