@@ -42,7 +42,7 @@ pub(super) async fn run(asking: Probing<'_>, seeds: Vec<NodeAddress>, nodes: &No
             named.push((seed.clone(), ranges.is_ok()));
         }
     }
-    let servers = asking.each(nodes, named.iter().map(|(node, is_replica)| (node, *is_replica))).await;
+    let servers = asking.each(nodes, &named).await;
     Snapshot { servers, directory: Directory::Cluster(ranges) }
 }
 

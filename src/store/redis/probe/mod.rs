@@ -3,16 +3,19 @@
 //! **Invariant:** nothing here judges what it finds; the package `leasehold-doctor`
 //! does. All servers are asked at once, each for a bounded time.
 
-mod ask;
 mod cluster;
 mod exchange;
 mod rights;
 mod sentinel;
 mod snapshot;
 
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use redis::{Client, Pipeline, Value};
 use tokio::time::Instant;
 
-use self::exchange::Probing;
+use self::exchange::{Exchange, Probing, next, read};
 pub use self::rights::prefix;
 pub use self::snapshot::{
     Directory, MissingRight, ProbedServer, Purpose, Range, Reading, SentinelOpinion, SentinelSnapshot,
@@ -21,12 +24,26 @@ pub use self::snapshot::{
 pub use crate::store::redis::{net::cluster::slot::SLOTS, wire::keys::slot};
 use crate::{
     core::InvalidValue,
-    store::redis::net::{
-        opening::address,
-        options::RedisOptions,
-        urls::{self, NamedServers},
+    store::{
+        StoreError,
+        redis::{
+            net::{
+                address::{NodeAddress, Nodes},
+                info::{self, InfoTable},
+                opening::address,
+                options::RedisOptions,
+                urls::{self, NamedServers},
+            },
+            wire::{decode, keys},
+        },
     },
 };
+
+/// The settings that `INFO` does not report.
+const SETTINGS: [&str; 5] =
+    ["appendfsync", "save", "stop-writes-on-bgsave-error", "min-replicas-to-write", "cluster-node-timeout"];
+/// The number of readings of a clock. The first one pays for much that has nothing to do with the network.
+const READINGS: usize = 3;
 
 /// Probes all servers that this URL leads to. Points in time are counted from `began`.
 pub async fn run(url: &str, options: &RedisOptions, began: Instant) -> Result<Snapshot, InvalidValue> {
@@ -44,4 +61,67 @@ pub async fn run(url: &str, options: &RedisOptions, began: Instant) -> Result<Sn
             cluster::run(Probing { cluster: true, ..asking }, seeds, &nodes).await
         }
     })
+}
+
+impl Probing<'_> {
+    /// Asks servers, each with true if it is known as a replica.
+    pub(super) async fn each(&self, nodes: &Nodes, named: &[(NodeAddress, bool)]) -> Vec<ProbedServer> {
+        let servers = named.iter().map(async |(node, is_replica)| {
+            let info = async { self.ask(&nodes.client(node)?).await }.await;
+            ProbedServer { address: node.to_string(), is_replica: *is_replica, info }
+        });
+        join_all(servers).await
+    }
+
+    pub(super) async fn ask(&self, client: &Client) -> Result<ServerInfo, StoreError> {
+        let mut exchange = self.open(client).await?;
+        let (round_trip, clock) = self.clock(&mut exchange).await?;
+        let mut answers = exchange.send(self.questions()).await?.into_iter();
+        let info = lines(next(&mut answers));
+        let cluster = if self.cluster { lines(next(&mut answers)) } else { Ok(InfoTable::new()) };
+        let written = if self.cluster { Ok(None) } else { read::<Option<Vec<u8>>>(next(&mut answers)) };
+        let recovered = written.map(|written| decode::recovered(&written?));
+        let config = answers.map(read::<InfoTable>).try_fold(InfoTable::new(), |mut settings, told| {
+            settings.extend(told?);
+            Ok(settings)
+        });
+        let lacks = rights::lacks(self, &mut exchange).await?;
+        Ok(ServerInfo { round_trip, clock, info, config, cluster, recovered, lacks })
+    }
+
+    /// Reads the clock several times. Returns the duration of the shortest reading, and its answer.
+    async fn clock(&self, exchange: &mut Exchange) -> Result<(Duration, ServerAnswer<Reading>), StoreError> {
+        let mut readings = Vec::with_capacity(READINGS);
+        for _ in 0..READINGS {
+            let (sent, mut time) = (Instant::now(), redis::pipe());
+            time.cmd("TIME");
+            let answer = next(&mut exchange.send(time).await?.into_iter());
+            readings.push((sent.elapsed(), sent, answer));
+        }
+        let shortest = readings.into_iter().min_by_key(|(took, ..)| *took);
+        let (took, sent, answer) = shortest.expect("it is read more than once");
+        let reading = read::<(u64, u64)>(answer).map(|(seconds, micros)| Reading {
+            at: sent.duration_since(self.began) + took / 2,
+            shown: Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros)),
+        });
+        Ok((took, reading))
+    }
+
+    fn questions(&self) -> Pipeline {
+        let mut questions = redis::pipe();
+        questions.cmd("INFO");
+        if self.cluster {
+            questions.cmd("CLUSTER").arg("INFO");
+        } else {
+            questions.cmd("GET").arg(keys::fence(&self.options.prefix, None) + "recovered");
+        }
+        for setting in SETTINGS {
+            questions.cmd("CONFIG").arg("GET").arg(setting);
+        }
+        questions
+    }
+}
+
+fn lines(answer: Value) -> ServerAnswer<InfoTable> {
+    read::<String>(answer).map(|text| info::table(&text))
 }

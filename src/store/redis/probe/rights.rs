@@ -64,12 +64,6 @@ const FULL: &[Try] = &[
     (HandOvers, "PING"),
 ];
 const THIN: &[Try] = &[(PlainCommands, "INCRBY KEY no-number"), (PlainCommands, "ECHO EMPTY")];
-const LIST: Try = (Lists, "SCAN 0 MATCH KEY COUNT 1");
-const WAIT: Try = (Locks, "WAIT 0 1");
-const ROLE: Try = (Locks, "ROLE");
-const SLOTS: Try = (Locks, "CLUSTER SLOTS");
-/// A try of `ASKING`. It is about the command after it, so it comes last.
-const ASKING: Try = (Locks, "ASKING");
 
 /// Returns a prefix for the probe alone, below the usual one. No application uses it, and a user who has the rights to
 /// the keys and channels of `prefix` has them to this one too.
@@ -87,11 +81,12 @@ pub(super) async fn lacks(
     let wanted: [(bool, &[Try]); 7] = [
         (true, BOTH),
         (options.layout == Layout::Full, FULL),
-        (options.replicas_ack > 0, &[WAIT]),
-        (asking.sentinel, &[ROLE]),
-        (true, &[LIST]),
+        (options.replicas_ack > 0, &[(Locks, "WAIT 0 1")]),
+        (asking.sentinel, &[(Locks, "ROLE")]),
+        (true, &[(Lists, "SCAN 0 MATCH KEY COUNT 1")]),
         (options.layout == Layout::Full && options.replicas_ack == 0 && !asking.cluster, THIN),
-        (asking.cluster, &[SLOTS, ASKING]),
+        // `ASKING` is about the command after it, so it comes last.
+        (asking.cluster, &[(Locks, "CLUSTER SLOTS"), (Locks, "ASKING")]),
     ];
     let tries = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted).flat_map(|(_, tries)| tries);
     let (of_its_own, name) = (prefix(&options.prefix), SystemRandom.token().to_hex());

@@ -21,13 +21,6 @@ use crate::store::{
     },
 };
 
-/// The statement of one sentinel, with the addresses as they are connected to.
-struct ToldService {
-    opinion: SentinelOpinion,
-    master: NodeAddress,
-    replicas: Vec<NodeAddress>,
-}
-
 pub(super) async fn run(
     asking: Probing<'_>,
     sentinels: Vec<Client>,
@@ -35,25 +28,21 @@ pub(super) async fn run(
     nodes: &Nodes,
 ) -> Snapshot {
     let told = join_all(sentinels.iter().map(|sentinel| tell(asking, sentinel, service))).await;
-    let known = told.iter().flatten().flatten();
-    let best = known.max_by_key(|told| told.opinion.epoch);
-    let named = best.map_or_else(Vec::new, |best| {
-        let replicas = best.replicas.iter().map(|replica| (replica, true));
-        [(&best.master, false)].into_iter().chain(replicas).collect()
-    });
-    let servers = asking.each(nodes, named).await;
+    let best = told.iter().flatten().flatten().max_by_key(|(opinion, _)| opinion.epoch);
+    let servers = asking.each(nodes, best.map_or(&[], |(_, named)| named)).await;
     let snapshots = sentinels.iter().zip(told).map(|(sentinel, told)| SentinelSnapshot {
         address: address(sentinel),
-        said: told.map(|told| told.map(|told| told.opinion)),
+        said: told.map(|told| told.map(|(opinion, _)| opinion)),
     });
     Snapshot { servers, directory: Directory::Sentinels(snapshots.collect()) }
 }
 
+/// Asks a sentinel for its opinion, and for the servers of the service, each with true if it is a replica.
 async fn tell(
     asking: Probing<'_>,
     sentinel: &Client,
     service: &str,
-) -> Result<Option<ToldService>, StoreError> {
+) -> Result<Option<(SentinelOpinion, Vec<(NodeAddress, bool)>)>, StoreError> {
     let mut exchange = asking.open(sentinel).await?;
     let mut questions = sentinel::questions(service);
     for question in ["REPLICAS", "CKQUORUM"] {
@@ -75,8 +64,10 @@ async fn tell(
         could_fail_over,
     };
     let replica = |table: &InfoTable| {
-        Some(NodeAddress::new(table.get("ip")?.clone(), u16::try_from(number(table, "port")).ok()?))
+        let port = u16::try_from(number(table, "port")).ok()?;
+        Some((NodeAddress::new(table.get("ip")?.clone(), port), true))
     };
-    let replicas = replicas.unwrap_or_default().iter().filter_map(replica).collect();
-    Ok(Some(ToldService { opinion, master: told.term.master, replicas }))
+    let replicas = replicas.unwrap_or_default();
+    let named = [(told.term.master, false)].into_iter().chain(replicas.iter().filter_map(replica));
+    Ok(Some((opinion, named.collect())))
 }
