@@ -157,7 +157,7 @@ impl RedisStore {
         let topology = Topology::new(named, scripts::loading(), &options);
         let counting = Replicas::new(topology.clone(), &options);
         let renewals = Replicas::new(topology.clone_connections(), &options);
-        let thin = Thin::new(&topology, &counting, &options);
+        let thin = Thin::new(topology.is_cluster(), &options);
         let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
         let encoder = Encoder::new(layout, prefix, fence_retention, topology.is_cluster());
         let known = KnownIncarnation::default();

@@ -64,19 +64,17 @@ impl RedisStore {
         };
         let time = raised.fence.saturating_add(raised.at.elapsed().as_micros() as u64);
         let commands = self.encoder.acquire_thin(asked, time);
+        let failed = |error: StoreError| asked.iter().map(|_| Err(error.clone())).collect();
         let lost = match connection.send_together(&commands, raised.connection).await {
             Ok(Some(answers)) => match decode::acquired_thin(answers, asked.len()) {
                 Ok(answer) => return self.judge(asked, raised, answer).await,
-                Err(error) => return asked.iter().map(|_| Err(error.clone())).collect(),
+                Err(error) => return failed(error),
             },
             // Nothing was sent.
             Ok(None) => None,
             // The script is the second try, and finds what the first may have taken.
             Err(TryFailure::Gone(lost)) => Some(lost),
-            Err(failure) => {
-                let error = failure.into_error();
-                return asked.iter().map(|_| Err(error.clone())).collect();
-            }
+            Err(failure) => return failed(failure.into_error()),
         };
         self.thin.forget(raised);
         let none = asked.iter().map(|_| None).collect();

@@ -14,7 +14,7 @@ use redis::ServerError;
 use tokio::time::Instant;
 
 use crate::{
-    core::{Mode, ResourceName},
+    core::ResourceName,
     store::{
         Acquired, Acquisition,
         redis::{
@@ -22,9 +22,7 @@ use crate::{
             net::{
                 cluster::slot,
                 options::{Layout, RedisOptions},
-                topology::Topology,
             },
-            replicas::Replicas,
         },
     },
 };
@@ -96,12 +94,12 @@ pub(super) struct Raised {
 }
 
 impl Thin {
-    pub(super) fn new(topology: &Topology, counting: &Replicas, options: &RedisOptions) -> Self {
+    pub(super) fn new(is_cluster: bool, options: &RedisOptions) -> Self {
         // On a cluster each slot has a counter of its own, and replicas confirm one call at a time. A counter that expires within
         // the window would come back without an end.
-        let is_possible = !topology.is_cluster()
-            && matches!(options.layout, Layout::Full)
-            && !counting.are_asked()
+        let is_possible = !is_cluster
+            && options.layout == Layout::Full
+            && options.replicas_ack == 0
             && options.fence_retention > WINDOW;
         Self { is_possible, state: Mutex::default(), in_use: InUse::new() }
     }
@@ -110,7 +108,9 @@ impl Thin {
     pub(super) fn suits(&self, asked: &[Arc<Acquisition>]) -> Option<Raised> {
         let raised = self.state.lock().raised?;
         let now = Instant::now();
-        let suits = |asked: &Arc<Acquisition>| is_thin(asked) && !self.in_use.has(&asked.hold.resource, now);
+        let suits = |asked: &Arc<Acquisition>| {
+            asked.is_simple() && asked.lock_delay.is_zero() && !self.in_use.has(&asked.hold.resource, now)
+        };
         let is_recent = now < raised.at + WINDOW;
         (is_recent && !asked.is_empty() && asked.iter().all(suits) && fit_in_a_call(asked)).then_some(raised)
     }
@@ -168,9 +168,4 @@ impl Thin {
             tracing::info!(%error, "the server denies a plain command: locks are taken by scripts alone");
         }
     }
-}
-
-/// Returns true for a lock without an owner and without a lock delay.
-fn is_thin(asked: &Acquisition) -> bool {
-    asked.mode == Mode::Exclusive && asked.hold.owner.is_none() && asked.lock_delay.is_zero()
 }
