@@ -8,7 +8,7 @@ use crate::store::{StoreError, redis::net::errors};
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct NodeAddress {
-    host: String,
+    pub(crate) host: String,
     port: u16,
 }
 
@@ -27,10 +27,6 @@ impl NodeAddress {
             host => host,
         };
         Some(Self::new(host.to_owned(), port.parse().ok()?))
-    }
-
-    pub(crate) fn host(&self) -> &str {
-        &self.host
     }
 }
 

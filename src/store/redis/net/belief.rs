@@ -102,7 +102,7 @@ mod tests {
         let told: Vec<_> = told.iter().map(opinion).collect();
         let known = known.map(|(epoch, master)| term(epoch, master));
         match believed(&told, asked, known.as_ref()) {
-            Ok(MasterTerm { epoch, master }) => format!("{epoch} {}", master.host()),
+            Ok(MasterTerm { epoch, master }) => format!("{epoch} {}", master.host),
             Err(Doubt::Minority { told, of }) => format!("{told} of {of}"),
             Err(Doubt::Older { .. }) => "older".to_owned(),
             Err(Doubt::Divided { .. }) => "divided".to_owned(),

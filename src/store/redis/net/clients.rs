@@ -10,7 +10,7 @@ use redis::{
 #[cfg(feature = "tls")]
 use crate::store::redis::net::tls;
 use crate::{
-    core::InvalidValue,
+    core::{InvalidValue, ensure},
     store::redis::net::{address::NodeAddress, options::RedisOptions, url_parts},
 };
 
@@ -26,17 +26,14 @@ pub(crate) fn of_url(url: &str, options: &RedisOptions) -> Result<Client, Invali
     let Some(scheme) = known else {
         return Err(InvalidValue::new("store.url", url_parts::of_scheme(url), ALLOWED));
     };
-    if scheme == "rediss" && !cfg!(feature = "tls") {
-        let allowed = "redis://… unless built with the cargo feature `tls`";
-        return Err(InvalidValue::new("store.url", "rediss://…", allowed));
-    }
+    let allowed = "redis://… unless built with the cargo feature `tls`";
+    ensure(scheme != "rediss" || cfg!(feature = "tls"), "store.url", "rediss://…", allowed)?;
     let rest = &url[scheme.len() + "://".len()..];
     let wrong = |_| url_parts::invalid(scheme, rest, ALLOWED);
     let info = url.into_connection_info().map_err(wrong)?;
-    if matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
-        let allowed = "rediss://… without it; whoever vouches for the server is named by store.tls_ca";
-        return Err(InvalidValue::new("store.url", "rediss://…#insecure", allowed));
-    }
+    let is_insecure = matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. });
+    let allowed = "rediss://… without it; whoever vouches for the server is named by store.tls_ca";
+    ensure(!is_insecure, "store.url", "rediss://…#insecure", allowed)?;
     if let Some(part) = url_parts::unused(scheme, rest, info.redis_settings()) {
         return Err(InvalidValue::new("store.url", format_args!("{scheme}://… {part}"), ALLOWED));
     }
@@ -46,14 +43,11 @@ pub(crate) fn of_url(url: &str, options: &RedisOptions) -> Result<Client, Invali
 /// Returns a client of the same server as one of the application, with the settings of the store. Nothing is sent.
 pub(crate) fn of_client(client: &Client, options: &RedisOptions) -> Result<Client, InvalidValue> {
     let info = client.get_connection_info().clone();
-    let is_tls = match info.addr() {
-        ConnectionAddr::TcpTls { insecure: true, .. } => {
-            let allowed = "one that verifies the certificate of the server";
-            return Err(InvalidValue::new("client", "insecure", allowed));
-        }
-        ConnectionAddr::TcpTls { .. } => true,
-        _ => false,
+    let (is_tls, is_insecure) = match info.addr() {
+        ConnectionAddr::TcpTls { insecure, .. } => (true, *insecure),
+        _ => (false, false),
     };
+    ensure(!is_insecure, "client", "insecure", "one that verifies the certificate of the server")?;
     refuse_files(options, "nothing: the client has its own certificates")?;
     // The answers to verbs are read in the older protocol, which every server speaks and every user may.
     let redis = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
@@ -62,35 +56,24 @@ pub(crate) fn of_client(client: &Client, options: &RedisOptions) -> Result<Clien
     open(info, options, is_tls)?.map_err(|error| InvalidValue::new("client", error, "one that can be opened"))
 }
 
-/// Creates the client of a server. The inner error is about the URL.
+/// Creates the client of a server. The inner error is about the URL. Files that cannot be meant are refused: any for a
+/// connection without TLS, and a certificate or a key alone.
 fn open(
     info: ConnectionInfo,
     options: &RedisOptions,
     is_tls: bool,
 ) -> Result<RedisResult<Client>, InvalidValue> {
-    check_files(options, is_tls)?;
+    if !is_tls {
+        refuse_files(options, "nothing, unless store.url is rediss://…")?;
+    }
+    let (certificate, key) = (options.tls_certificate.is_some(), options.tls_key.is_some());
+    ensure(key || !certificate, "store.tls_key", "nothing", "the key of store.tls_certificate")?;
+    ensure(certificate || !key, "store.tls_certificate", "nothing", "the certificate of store.tls_key")?;
     #[cfg(feature = "tls")]
     if is_tls {
         return tls::client(info, options);
     }
     Ok(Client::open(info))
-}
-
-/// Refuses combinations that cannot be meant: files for a connection without TLS, and a certificate or a key alone.
-fn check_files(options: &RedisOptions, is_tls: bool) -> Result<(), InvalidValue> {
-    if !is_tls {
-        refuse_files(options, "nothing, unless store.url is rediss://…")?;
-    }
-    let RedisOptions { tls_certificate, tls_key, .. } = options;
-    match (tls_certificate, tls_key) {
-        (Some(_), None) => {
-            Err(InvalidValue::new("store.tls_key", "nothing", "the key of store.tls_certificate"))
-        }
-        (None, Some(_)) => {
-            Err(InvalidValue::new("store.tls_certificate", "nothing", "the certificate of store.tls_key"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Refuses every file: there may be none of them, for this reason.

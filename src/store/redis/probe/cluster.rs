@@ -87,7 +87,7 @@ fn told(slots: Value, nodes: &str, asked: &NodeAddress) -> Option<Vec<SlotRange>
     let mut told = map::ranges(slots, asked)?;
     for SlotRange { nodes, .. } in &mut told {
         let Some((Some(id), master)) = nodes.first().cloned() else { continue };
-        let by_name = master.host().parse::<IpAddr>().is_err();
+        let by_name = master.host.parse::<IpAddr>().is_err();
         for Replica { id, address, name, .. } in replicas.iter().filter(|replica| replica.master == id) {
             // Nodes of a cluster that uses names are not reached, or not trusted, by their addresses.
             let node = name.as_ref().filter(|_| by_name).unwrap_or(address);

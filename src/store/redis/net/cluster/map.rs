@@ -95,7 +95,7 @@ fn node(value: &Value, asked: &NodeAddress) -> Option<(Option<String>, NodeAddre
             .and_then(|more| redis::from_redis_value_ref::<HashMap<String, String>>(more).ok()?.remove("ip")),
         host => host.map(str::to_owned),
     };
-    let host = host.filter(|host| !host.is_empty()).unwrap_or_else(|| asked.host().to_owned());
+    let host = host.filter(|host| !host.is_empty()).unwrap_or_else(|| asked.host.clone());
     let id = more.first().and_then(text).flatten();
     Some((id, NodeAddress::new(host, u16::try_from(*port).ok()?)))
 }
