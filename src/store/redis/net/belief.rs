@@ -1,10 +1,15 @@
-//! The rules for believing what sentinels say.
+//! What sentinels say of a service, and the rules for believing it.
 //!
 //! Each failover has an epoch of its own, and a majority of the sentinels agreed to it. So a later epoch is always
 //! right about an earlier one. But if those who answer know of no later one, there may be one all the same. Two clients
 //! that believe two epochs have two masters, and grant the same lock twice.
 
-use crate::store::redis::net::address::NodeAddress;
+use redis::{Pipeline, RedisResult, Value};
+
+use crate::store::redis::net::{
+    address::NodeAddress,
+    info::{self, InfoTable},
+};
 
 /// The master, and the epoch of the failover that made it the master.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +24,29 @@ pub(crate) struct Opinion {
     pub(crate) term: MasterTerm,
     /// The number of other sentinels that it knows.
     pub(crate) others: usize,
+}
+
+/// Returns the questions for the address of the master, and for the table of the service.
+///
+/// The address is that of the new master as soon as it is promoted; the table names it only when the replicas follow.
+/// Both are asked for at once: the old address with the new epoch would be believed.
+pub(crate) fn questions(service: &str) -> Pipeline {
+    let mut both = redis::pipe();
+    both.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(service);
+    both.cmd("SENTINEL").arg("MASTER").arg(service);
+    both
+}
+
+/// Reads the answers to both questions: the opinion, and the table that it is from. Returns `None` if the sentinel does
+/// not know the service.
+pub(crate) fn read(address: Value, table: Value) -> RedisResult<Option<(Opinion, InfoTable)>> {
+    let address: Option<(String, u16)> = redis::from_redis_value(address.extract_error()?)?;
+    let Some((host, port)) = address else { return Ok(None) };
+    let table: InfoTable = redis::from_redis_value(table.extract_error()?)?;
+    let number = |name| info::number(&table, name).unwrap_or(0);
+    let term = MasterTerm { epoch: number("config-epoch"), master: NodeAddress::new(host, port) };
+    let others = usize::try_from(number("num-other-sentinels")).unwrap_or(usize::MAX);
+    Ok(Some((Opinion { term, others }, table)))
 }
 
 /// The reason not to believe the sentinels.

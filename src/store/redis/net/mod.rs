@@ -12,7 +12,6 @@ pub(crate) mod info;
 pub(crate) mod notices;
 pub(crate) mod opening;
 pub(crate) mod options;
-pub(crate) mod sentinel;
 pub(crate) mod silence;
 pub(crate) mod status;
 pub(crate) mod subscriber;

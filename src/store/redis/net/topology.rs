@@ -11,9 +11,8 @@ use crate::store::{
         call::{Call, CallAnswer},
         cluster::Cluster,
         connection::Connection,
-        endpoint::Endpoint,
+        endpoint::{Endpoint, Sentinels},
         options::RedisOptions,
-        sentinel::Sentinels,
         urls::NamedServers,
     },
 };

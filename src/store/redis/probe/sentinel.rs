@@ -10,9 +10,9 @@ use crate::store::{
     redis::{
         net::{
             address::{NodeAddress, Nodes},
+            belief,
             info::{self, InfoTable},
             opening::address,
-            sentinel,
         },
         probe::{
             exchange::{Probing, missing, next, read},
@@ -44,12 +44,12 @@ async fn tell(
     service: &str,
 ) -> Result<Option<(SentinelOpinion, Vec<(NodeAddress, bool)>)>, StoreError> {
     let mut exchange = asking.open(sentinel).await?;
-    let mut questions = sentinel::questions(service);
+    let mut questions = belief::questions(service);
     for question in ["REPLICAS", "CKQUORUM"] {
         questions.cmd("SENTINEL").arg(question).arg(service);
     }
     let mut answers = exchange.send(questions).await?.into_iter();
-    let told = sentinel::read(next(&mut answers), next(&mut answers)).map_err(missing)?;
+    let told = belief::read(next(&mut answers), next(&mut answers)).map_err(missing)?;
     let Some((told, table)) = told else { return Ok(None) };
     let number = |table: &InfoTable, name| info::number(table, name).unwrap_or(0);
     let replicas = read::<Vec<InfoTable>>(next(&mut answers));
