@@ -7,11 +7,7 @@ pub(crate) mod map;
 pub(crate) mod slot;
 mod subscriber;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use parking_lot::Mutex;
@@ -207,7 +203,7 @@ impl Cluster {
     async fn read_map(&self, version: u64, doubted: Option<&NodeAddress>) -> Option<StoreError> {
         let came = Instant::now();
         let mut reading = self.state.reading.lock().await;
-        let known = {
+        let mut asked = {
             let map = self.state.map.borrow();
             if map.version != version || map.read_at.is_some_and(|at| Instant::now() < at + FRESH) {
                 return None;
@@ -218,8 +214,7 @@ impl Cluster {
         if let Some((_, error)) = reading.as_ref().filter(|(failed, _)| came < *failed) {
             return Some(error.clone());
         }
-        let mut asked: BTreeSet<NodeAddress> =
-            known.into_iter().chain(self.state.seeds.iter().cloned()).collect();
+        asked.extend(self.state.seeds.iter().cloned());
         if let Some(doubted) = doubted.filter(|_| asked.len() > 1) {
             asked.remove(doubted);
         }
@@ -230,7 +225,9 @@ impl Cluster {
             match answer {
                 Ok(map) => {
                     drop(answers);
-                    self.keep(map);
+                    let (masters, seeds) = (map.masters(), &self.state.seeds);
+                    self.connections.lock().retain(|node, _| masters.contains(node) || seeds.contains(node));
+                    self.state.map.send_replace(map);
                     return None;
                 }
                 // A denial, or an error of the wrong server, tells more than a node that is down.
@@ -249,22 +246,12 @@ impl Cluster {
         map.ok_or_else(|| StoreError::unavailable(format!("{node} knows no slots")))
     }
 
-    fn keep(&self, map: Map) {
-        let masters = map.masters();
-        self.connections.lock().retain(|node, _| masters.contains(node) || self.state.seeds.contains(node));
-        self.state.map.send_replace(map);
-    }
-
     fn connection(&self, node: &NodeAddress) -> Result<Arc<Connection>, StoreError> {
         if let Some(known) = self.connections.lock().get(node) {
             return Ok(Arc::clone(known));
         }
-        let connection =
-            Connection::new(self.endpoint(node)?, Arc::clone(&self.state.greeting), &self.state.options);
+        let endpoint = Endpoint::Fixed(Box::new(self.state.nodes.client(node)?));
+        let connection = Connection::new(endpoint, Arc::clone(&self.state.greeting), &self.state.options);
         Ok(Arc::clone(self.connections.lock().entry(node.clone()).or_insert_with(|| Arc::new(connection))))
-    }
-
-    fn endpoint(&self, node: &NodeAddress) -> Result<Endpoint, StoreError> {
-        Ok(Endpoint::Fixed(Box::new(self.state.nodes.client(node)?)))
     }
 }

@@ -26,8 +26,6 @@ use crate::{
         redis::net::{
             address::NodeAddress,
             cluster::{Cluster, Map},
-            options::RedisOptions,
-            subscriber::Subscriber,
         },
     },
 };
@@ -114,13 +112,11 @@ impl ClusterSubscriber {
     fn follow(&mut self) {
         let masters = self.map.borrow_and_update().masters();
         self.open.retain(|node, _| masters.contains(node));
-        let &RedisOptions { connect_timeout, response_timeout, .. } = &self.cluster.state.options;
         for node in masters {
             if !self.open.contains_key(&node)
-                && let Ok(endpoint) = self.cluster.endpoint(&node)
+                && let Ok(connection) = self.cluster.connection(&node)
             {
-                let subscriber =
-                    Subscriber::new(endpoint, self.channels.clone(), connect_timeout + response_timeout);
+                let subscriber = connection.subscriber(self.channels.clone());
                 let (mut map, this, who) = (self.map.clone(), node.clone(), node.clone());
                 let no_master = async move {
                     // It fails only if the sender is gone, which the cluster owns.
