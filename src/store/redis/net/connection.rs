@@ -112,17 +112,14 @@ impl Connection {
     pub(crate) async fn attempt(&self, call: &Call, asking: bool) -> Result<CallAnswer, TryFailure> {
         let (generation, OpenConnection { mut connection, address, .. }) =
             self.open().await.map_err(TryFailure::Unreachable)?;
-        let sent = call.send(&mut connection, asking);
-        match self.answer_to(sent, generation, &address).await? {
-            Ok(answer) if call.is_answered_by(&answer) => {
-                if is_of_a_replica(&answer) {
-                    self.give_up(generation);
-                }
-                Ok(call.answer(answer, generation))
-            }
-            Ok(_) => Err(self.answered_another(generation, &address)),
-            Err(error) => Err(TryFailure::of(error, &address)),
+        let answer = self.answer_to(call.send(&mut connection, asking), generation, &address).await?;
+        if !call.is_answered_by(&answer) {
+            return Err(self.answered_another(generation, &address));
         }
+        if is_of_a_replica(&answer) {
+            self.give_up(generation);
+        }
+        Ok(call.answer(answer, generation))
     }
 
     /// Sends commands, once, on the connection of this number. Returns their answers, of which some may be errors. `None` if there is
@@ -137,11 +134,9 @@ impl Connection {
         if generation != on {
             return Ok(None);
         }
-        let sent = commands.send(&mut connection);
-        match self.answer_to(sent, generation, &address).await? {
-            Ok(None) => Err(self.answered_another(generation, &address)),
-            Ok(answers) => Ok(answers),
-            Err(error) => Err(TryFailure::of(error, &address)),
+        match self.answer_to(commands.send(&mut connection), generation, &address).await? {
+            None => Err(self.answered_another(generation, &address)),
+            answers => Ok(answers),
         }
     }
 
@@ -151,7 +146,7 @@ impl Connection {
         sent: impl Future<Output = RedisResult<T>>,
         generation: u64,
         address: &Arc<str>,
-    ) -> Result<RedisResult<T>, TryFailure> {
+    ) -> Result<T, TryFailure> {
         let (began, within) = (Instant::now(), self.response_timeout);
         let Ok(outcome) = timeout(within, sent).await else {
             // The connection is kept: what is sent on it next (the release of the token) is executed after this call.
@@ -160,10 +155,12 @@ impl Connection {
             return Err(TryFailure::Other(StoreError::TimedOut { within, server }));
         };
         self.answered(generation);
-        if outcome.as_ref().is_err_and(errors::wants_new_connection) {
-            self.give_up(generation);
-        }
-        Ok(outcome)
+        outcome.map_err(|error| {
+            if errors::wants_new_connection(&error) {
+                self.give_up(generation);
+            }
+            TryFailure::of(error, address)
+        })
     }
 
     /// Gives up a connection that gave the answer to another request.
