@@ -186,34 +186,27 @@ fn without_user(url: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Makes sure that a store shows this, and no user and password.
-    fn shows(store: &RedisStore, expected: &str) {
-        assert_eq!(store.describe(), format!("{expected}, prefix leasehold"));
-        let shown = format!("{store:?}");
-        assert!(!shown.contains("s3cret") && !shown.contains("user"), "{shown}");
-    }
-
     #[test]
-    fn a_store_is_made_without_a_runtime_and_shows_its_address_and_no_password() {
-        let store = |url| RedisStore::open(url).unwrap();
-        let one = store("redis://user:s3cret@127.0.0.1:1/2");
-        shows(&one, "redis://127.0.0.1:1/2");
-        assert!(format!("{one:?}").contains("127.0.0.1:1"), "{one:?}");
+    fn a_store_is_made_without_a_runtime_and_shows_where_it_is_and_no_password() {
+        let of_url = |url| RedisStore::open(url).unwrap();
+        let of_client = |url| {
+            let client = redis::Client::open(url).unwrap();
+            RedisStore::with_client(&client, RedisOptions::default()).unwrap()
+        };
         let sentinel =
             "redis+sentinel://user:s3cret@a:1,b/orders?sentinel_user=user&sentinel_password=s3cret";
-        shows(&store(sentinel), "redis+sentinel://a:1,b/orders");
-    }
-
-    #[test]
-    fn a_store_of_a_client_shows_where_it_is_and_no_password() {
-        for (url, expected) in [
-            ("redis://user:s3cret@host:1/2", "redis://host:1/2"),
-            ("redis://:s3cret@host:1", "redis://host:1"),
-            ("redis+unix:///run/r.sock?pass=s3cret&db=2", "redis+unix:///run/r.sock?db=2"),
-            ("redis://[::1]:6379/2", "redis://[::1]:6379/2"),
+        for (store, expected) in [
+            (of_url("redis://user:s3cret@127.0.0.1:1/2"), "redis://127.0.0.1:1/2"),
+            (of_url(sentinel), "redis+sentinel://a:1,b/orders"),
+            (of_client("redis://user:s3cret@host:1/2"), "redis://host:1/2"),
+            (of_client("redis://:s3cret@host:1"), "redis://host:1"),
+            (of_client("redis+unix:///run/r.sock?pass=s3cret&db=2"), "redis+unix:///run/r.sock?db=2"),
+            (of_client("redis://[::1]:6379/2"), "redis://[::1]:6379/2"),
         ] {
-            let client = redis::Client::open(url).unwrap();
-            shows(&RedisStore::with_client(&client, RedisOptions::default()).unwrap(), expected);
+            assert_eq!(store.describe(), format!("{expected}, prefix leasehold"));
+            let shown = format!("{store:?}");
+            assert!(shown.contains(expected), "{shown}");
+            assert!(!shown.contains("s3cret") && !shown.contains("user"), "{shown}");
         }
     }
 }

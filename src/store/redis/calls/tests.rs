@@ -93,36 +93,30 @@ fn a_call_that_serves_nobody_is_the_last() {
     assert_eq!(answered.into_iter().map(|it| it.unwrap_err().kind()).collect::<Vec<_>>(), ["reply_lost"; 2]);
 }
 
-/// Returns the answers to two requests that these values make after the echo.
+/// Returns the answers to three requests that these values make after the echo.
 fn read<R>(
     values: impl IntoIterator<Item = Value>,
     read: impl Fn(Value) -> Result<R, StoreError>,
 ) -> Result<CallAnswers<R>, StoreError> {
     let answer = Value::Array(std::iter::once(list(&[])).chain(values).collect());
-    let requests = [asked(0, "a", 1), asked(0, "b", 1)];
+    let requests = ["a", "b", "c"].map(|resource| asked(0, resource, 1));
     answers(answer, &requests.each_ref(), |_, value| read(value))
 }
 
 #[test]
 fn a_batch_with_too_few_or_too_many_answers_is_lost_as_a_whole() {
     let renewals = |answers: &[i64]| read(answers.iter().map(|&answer| Value::Int(answer)), decode::renewed);
-    for answers in [&[][..], &[1], &[1, 1, 1]] {
+    for answers in [&[][..], &[1, 1], &[1, 1, 1, 1]] {
         assert_eq!(renewals(answers).unwrap_err().kind(), "reply_lost");
     }
-    let told = renewals(&[1, 0]).unwrap().into_iter().map(|told| told.unwrap().unwrap());
-    assert_eq!(told.collect::<Vec<_>>(), [Renewed::Extended, Renewed::NotHeld]);
+    let told = renewals(&[1, 0, 1]).unwrap().into_iter().map(|told| told.unwrap().unwrap());
+    assert_eq!(told.collect::<Vec<_>>(), [Renewed::Extended, Renewed::NotHeld, Renewed::Extended]);
 }
 
 #[test]
-fn an_error_of_one_request_is_an_answer_to_it_alone() {
-    let values = [list(&["error", "WRONGTYPE of another kind"]), Value::Int(8)];
+fn an_error_is_an_answer_to_its_request_alone_and_what_was_left_for_later_has_none_yet() {
+    let later = Value::BulkString("later".into());
+    let values = [list(&["error", "WRONGTYPE of another kind"]), Value::Int(8), later];
     let told = read(values, |answer| decode::acquired(answer, Mode::Exclusive)).unwrap();
-    assert!(matches!(told[..], [Some(Err(StoreError::Corrupt { .. })), Some(Ok(_))]), "{told:?}");
-}
-
-#[test]
-fn what_was_left_for_later_has_no_answer_yet() {
-    let values = [Value::Int(7), Value::BulkString("later".into())];
-    let told = read(values, |answer| decode::acquired(answer, Mode::Exclusive)).unwrap();
-    assert!(matches!(told[..], [Some(Ok(_)), None]), "{told:?}");
+    assert!(matches!(told[..], [Some(Err(StoreError::Corrupt { .. })), Some(Ok(_)), None]), "{told:?}");
 }

@@ -42,10 +42,6 @@ impl fmt::Display for NodeAddress {
 pub(crate) struct Nodes(pub(super) ConnectionInfo);
 
 impl Nodes {
-    pub(crate) fn like(client: &Client) -> Self {
-        Self(client.get_connection_info().clone())
-    }
-
     /// Creates a client of one of them. Nothing is sent.
     pub(crate) fn client(&self, node: &NodeAddress) -> Result<Client, StoreError> {
         let NodeAddress { host, port } = node.clone();

@@ -14,9 +14,7 @@ use crate::{
     store::redis::net::{address::NodeAddress, options::RedisOptions, url_parts},
 };
 
-/// Reads the URL of one server. Nothing is sent.
-///
-/// The error about a wrong URL shows the scheme and what is wrong, and nothing that may be a password.
+/// Reads the URL of one server. Nothing is sent, and the error about a wrong one shows nothing that may be a password.
 pub(crate) fn of_url(url: &str, options: &RedisOptions) -> Result<Client, InvalidValue> {
     const ALLOWED: &str = "redis://[user:password@]host[:port][/db], the same with rediss:// for TLS, \
                            redis+unix:///path[?db=…&user=…&pass=…], \
@@ -120,16 +118,6 @@ pub(crate) fn url_of(client: &Client) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn urls_of_every_kind_are_read_without_a_server() {
-        for url in
-            ["redis://127.0.0.1:1", "redis://u:p@h/3", "unix:///run/r.sock", "redis+unix:///run/r.sock?db=2"]
-        {
-            assert!(of_url(url, &RedisOptions::default()).is_ok(), "{url}");
-        }
-        assert_eq!(of_url("rediss://h", &RedisOptions::default()).is_ok(), cfg!(feature = "tls"));
-    }
 
     #[test]
     fn a_client_of_the_application_keeps_where_it_leads_and_who_it_is() {

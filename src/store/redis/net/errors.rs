@@ -87,8 +87,7 @@ pub(crate) fn wants_new_connection(error: &RedisError) -> bool {
         || matches!(error.code(), Some("READONLY" | "MASTERDOWN"))
 }
 
-/// Returns true if the server refused for a reason that is over in a moment: a slot on its way to another node, a
-/// failover, a start.
+/// Returns true if the server refused for a reason that is over in a moment: a slot that moves, a failover, a start.
 pub(crate) fn is_worth_a_moment(error: &RedisError) -> bool {
     matches!(error.code(), Some("TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING" | "READONLY"))
 }
@@ -130,8 +129,7 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
     })
 }
 
-/// Returns true if the rights of the user refused a command *inside* a script. That has no code of its own, only these
-/// sentences.
+/// Returns true if the rights refused a command *inside* a script. That has no code of its own, only these sentences.
 fn is_denied_within(detail: &str) -> bool {
     detail.contains("The user executing the script can't") || detail.starts_with("ACL failure in script")
 }
@@ -162,8 +160,7 @@ fn is_unknown_within(detail: &str) -> bool {
     says(&detail, &["unknown redis command called from", "unknown command called from"])
 }
 
-/// Returns true if a script came upon a value that it could not work with, which only others write. It may have been
-/// half-way.
+/// Returns true if a script, which may have been half-way, came upon a value that only others write.
 fn is_about_a_value(detail: &str) -> bool {
     let of_lua = ["perform arithmetic", "compare", "concatenate", "index"];
     let attempted = |what: &str| of_lua.iter().any(|operation| what.starts_with(operation));
@@ -304,11 +301,5 @@ mod tests {
         let broken = || RedisError::from(io::Error::from(io::ErrorKind::ConnectionReset));
         assert_eq!(before_sending(broken()).certainty(), Certainty::NotExecuted);
         assert_eq!(after_sending(broken()).certainty(), Certainty::Unknown);
-    }
-
-    #[test]
-    fn a_wrong_certificate_is_a_refusal() {
-        let error = RedisError::from(io::Error::other("invalid peer certificate: UnknownIssuer"));
-        assert_eq!(before_sending(error).kind(), "denied");
     }
 }

@@ -63,7 +63,7 @@ fn like(
     options: &RedisOptions,
 ) -> Result<Nodes, InvalidValue> {
     clients::of_url(&format!("{scheme}://{user}{node}/{database}"), options)
-        .map(|client| Nodes::like(&client))
+        .map(|client| Nodes(client.get_connection_info().clone()))
 }
 
 /// Returns `user:password@` of the sentinels themselves, or nothing; `None` if the query cannot be read.
@@ -109,9 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn a_url_names_several_servers() {
+    fn a_url_names_one_server_or_several() {
         for (url, expected) in [
             ("redis://h", "one h:6379"),
+            ("redis://u:p@h:1/3", "one h:1"),
+            ("unix:///run/r.sock", "one /run/r.sock"),
+            ("redis+unix:///run/r.sock?db=2", "one /run/r.sock"),
             ("redis+sentinel://a,b:1/locks", "a:26379 b:1 for locks/0"),
             ("redis+sentinel://u:p@a/my-locks/3?sentinel_password=x", "a:26379 for my-locks/3"),
             ("redis+cluster://u:p@a,[::1]:7000", "a:6379 [::1]:7000"),
@@ -119,6 +122,7 @@ mod tests {
         ] {
             assert_eq!(hosts(url), expected, "{url}");
         }
+        assert_eq!(hosts("rediss://h") == "one h:6379", cfg!(feature = "tls"));
     }
 
     #[test]

@@ -10,8 +10,7 @@ use crate::{
     },
 };
 
-/// Returns the main key of a resource, or with this behind it another of its keys. The scripts make all others from the main
-/// key.
+/// Returns the main key of a resource, or with this behind it another one that the scripts make from it.
 pub(crate) fn of_resource(prefix: &str, resource: &ResourceName, behind: &str) -> Vec<u8> {
     [prefix.as_bytes(), b":{", &resource.encoded_bytes(), b"}", behind.as_bytes()].concat()
 }
@@ -146,14 +145,10 @@ mod tests {
     }
 
     #[test]
-    fn in_the_plain_layout_without_a_prefix_the_key_is_the_name_alone() {
+    fn the_key_of_the_plain_layout_is_the_name_behind_a_prefix_if_any_and_reads_back_whatever_the_name() {
         let name = ResourceName::new("orders/{42}").unwrap();
         assert_eq!(plain("", &name), b"orders/{42}");
         assert_eq!(plain("shop", &name), b"shop:orders/{42}");
-    }
-
-    #[test]
-    fn the_key_of_the_plain_layout_reads_back_whatever_the_name() {
         let shape = |prefix| KeyShape::new(Layout::Plain, prefix, HELD);
         for name in [&b"orders/42"[..], b"}{", b"a*b", b"\xff\0", &[b'x'; 512]] {
             let name = ResourceName::new(name).unwrap();

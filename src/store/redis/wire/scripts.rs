@@ -72,7 +72,12 @@ mod tests {
     #[test]
     fn the_scripts_that_are_sent_are_those_of_the_golden_file() {
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/redis/wire/golden.txt");
-        let sent: String = VERBS.iter().map(|(file, script)| line(file, script)).collect();
+        // The name of each, its length, and the SHA-1 by which a server knows it.
+        let line = |(file, script): &(&str, &str)| {
+            let (name, length) = (file.trim_start_matches("lua/"), script.len());
+            format!("{name:24} {length:5} {}\n", Script::new(script).get_hash())
+        };
+        let sent: String = VERBS.iter().map(line).collect();
         if env::var_os("LEASEHOLD_GOLDEN").is_some_and(|told| told == "write") {
             fs::write(&golden, &sent).unwrap();
         }
@@ -81,15 +86,5 @@ mod tests {
             sent.lines().filter(|line| !known.lines().any(|known| known == *line)).collect();
         assert!(changed.is_empty(), "other than in {}: {changed:#?}", golden.display());
         assert_eq!(known.lines().count(), VERBS.len(), "{} has scripts that are not sent", golden.display());
-    }
-
-    /// The line of a script: its name, its length, and the SHA-1 by which a server knows it.
-    fn line(file: &str, script: &str) -> String {
-        format!(
-            "{:24} {:5} {}\n",
-            file.trim_start_matches("lua/"),
-            script.len(),
-            Script::new(script).get_hash()
-        )
     }
 }
