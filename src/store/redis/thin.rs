@@ -112,8 +112,7 @@ impl RedisStore {
         Box::pin(self.by_script(asked, answers, taken)).await
     }
 
-    /// Acquires by script each that has no answer yet. An error of the script becomes what `otherwise` says of the request at this
-    /// place.
+    /// Acquires by script each that has no answer yet. Its error becomes what `otherwise` says of the request at this place.
     async fn by_script(
         &self,
         asked: &[Arc<Acquisition>],

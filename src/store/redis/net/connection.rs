@@ -268,8 +268,7 @@ impl Connection {
         Ok((generation, opened))
     }
 
-    /// Gives up a connection: the next call opens a new one. Calls in flight on the old one keep it until they
-    /// are done.
+    /// Gives up a connection: the next call opens a new one, and calls in flight keep the old one until they are done.
     fn give_up(&self, generation: u64) {
         let mut link = self.link.lock();
         if link.generation == generation {

@@ -24,8 +24,7 @@ const SAID_WITHIN: Duration = Duration::from_millis(100);
 /// The greatest length of the words in bytes. Those of protected mode have about a thousand.
 const MOST_SAID: u64 = 4_096;
 
-/// Opens a connection. Times are kept by the caller and not by the client library, so that there is one kind of timeout
-/// and not two.
+/// Opens a connection. The caller keeps the times, and not the client library: so there is one kind of timeout.
 pub(crate) async fn dial(client: &Client) -> RedisResult<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     client.get_multiplexed_async_connection_with_config(&config).await

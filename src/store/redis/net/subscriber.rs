@@ -25,8 +25,7 @@ use crate::{
     },
 };
 
-/// The interval at which the server is asked whether it is still there: a connection whose other end has vanished says
-/// nothing.
+/// The interval at which the server is asked whether it is there: a connection whose other end has vanished is silent.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);

@@ -198,8 +198,7 @@ impl Encoder {
         call
     }
 
-    /// Encodes the question for a register. It has one key, which is the same in every layout, and follows its slot when that
-    /// moves.
+    /// Encodes the question for a register: one key, the same in every layout, which follows its slot when that moves.
     pub(crate) fn register(&self, name: &ResourceName, write: Option<&RegisterWrite>) -> Call {
         let slot = self.slot(name).map(|_| keys::slot(Layout::Full, &self.prefix, name));
         let mut call = Call::of_script(&scripts::REGISTER, slot, 1);
