@@ -10,7 +10,7 @@ use crate::{
         Acquired, AcquiredAll, Acquisition, Certainty, Grant, HandedOff, Holder, HolderState,
         HoldersNotified, Refusal, Register, RegisterVerdict, Released, Renewed, StoreError,
         redis::wire::{
-            fields::{Fields, NO_RECORD, NO_TOKEN, foreign, senseless},
+            fields::{Fields, NO_RECORD, NO_TOKEN, senseless},
             record::{self, HolderRecord},
         },
     },
@@ -159,7 +159,7 @@ pub(crate) fn notified(answer: Value) -> Result<HoldersNotified, StoreError> {
         let complete = rest.number()? == 1;
         let mut holders = Vec::new();
         while !rest.is_empty() {
-            holders.push(rest.text()?.parse().map_err(|_| foreign(NO_TOKEN))?);
+            holders.push(rest.text()?.parse().map_err(|_| StoreError::corrupt(NO_TOKEN))?);
         }
         Ok(HoldersNotified { holders, complete })
     };
@@ -181,7 +181,7 @@ pub(crate) fn registered(value: Value, repeated: bool) -> Result<Register, Store
     let mut content = || {
         let (revision, value) = (rest.text()?, rest.text()?);
         let revision = (!revision.is_empty()).then(|| revision.parse()).transpose();
-        Ok((revision.map_err(|_| foreign("a revision that is no token"))?, value))
+        Ok((revision.map_err(|_| StoreError::corrupt("a revision that is no token"))?, value))
     };
     let (revision, value) =
         content().map_err(|error: StoreError| if certain { error } else { error.perhaps_executed() })?;
@@ -228,8 +228,8 @@ pub(crate) fn holder(
     record: &str,
 ) -> Result<Holder, StoreError> {
     let HolderRecord { fence, mode, owner, metadata } =
-        record::read(record).ok_or_else(|| foreign(NO_RECORD))?;
-    let token = token.parse().map_err(|_| foreign(NO_TOKEN))?;
+        record::read(record).ok_or_else(|| StoreError::corrupt(NO_RECORD))?;
+    let token = token.parse().map_err(|_| StoreError::corrupt(NO_TOKEN))?;
     let state = if state == "holding" { HolderState::Holding } else { HolderState::Closed };
     Ok(Holder { token, mode, state, owner, fence, remaining, held_for: None, metadata })
 }
@@ -248,7 +248,7 @@ fn refusal(rest: &mut Fields) -> Result<Refusal, StoreError> {
 }
 
 fn granted_without_a_fence() -> StoreError {
-    foreign("a fence that is no number").perhaps_executed()
+    StoreError::corrupt("a fence that is no number").perhaps_executed()
 }
 
 fn parts(answer: Value) -> Result<Fields, StoreError> {

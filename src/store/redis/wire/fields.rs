@@ -15,11 +15,6 @@ use crate::{
 pub(super) const NO_RECORD: &str = "a record that is not ours";
 pub(super) const NO_TOKEN: &str = "a token that is none";
 
-/// Returns the error of a value that this library has not written.
-pub(super) fn foreign(what: &str) -> StoreError {
-    StoreError::corrupt(what)
-}
-
 pub(crate) fn senseless(what: &str) -> StoreError {
     StoreError::reply_lost(format!("the answer makes no sense: {what}"))
 }
@@ -57,7 +52,7 @@ impl Fields {
         let value = self.0.next().ok_or_else(missing)?;
         let is_of_a_record = matches!(value, Value::BulkString(_) | Value::Nil);
         redis::from_redis_value(value).map_err(|_| match is_of_a_record {
-            true => foreign(&format!("a {what} is missing in a record, or cannot be read")),
+            true => StoreError::corrupt(format!("a {what} is missing in a record, or cannot be read")),
             false => missing(),
         })
     }
@@ -81,7 +76,7 @@ impl Fields {
 
     pub(super) fn mode(&mut self) -> Result<Mode, StoreError> {
         let (letter, permits) = (self.text()?, self.text()?);
-        record::mode(&letter, &permits).ok_or_else(|| foreign("a mode that is none"))
+        record::mode(&letter, &permits).ok_or_else(|| StoreError::corrupt("a mode that is none"))
     }
 
     /// Returns the error of a verdict that every verb may get, or of an unknown one.

@@ -10,7 +10,7 @@ use crate::{
         HolderState, Inspection, StoreError, Waiter,
         redis::wire::{
             decode::{holder, only_if},
-            fields::{Fields, NO_RECORD, NO_TOKEN, foreign, senseless},
+            fields::{Fields, NO_RECORD, NO_TOKEN, senseless},
             record::{self, HolderRecord},
         },
     },
@@ -45,8 +45,8 @@ pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
 fn waiter(rest: &mut Fields, since: impl Fn(u64) -> Option<Duration>) -> Result<Waiter, StoreError> {
     let (token, arrival) = (rest.text()?, rest.number()?);
     let HolderRecord { mode, owner, metadata, .. } =
-        record::read(&rest.text()?).ok_or_else(|| foreign(NO_RECORD))?;
-    let token = token.parse().map_err(|_| foreign(NO_TOKEN))?;
+        record::read(&rest.text()?).ok_or_else(|| StoreError::corrupt(NO_RECORD))?;
+    let token = token.parse().map_err(|_| StoreError::corrupt(NO_TOKEN))?;
     Ok(Waiter { token, mode, owner, waited: since(arrival), metadata })
 }
 

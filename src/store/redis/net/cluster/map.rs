@@ -51,8 +51,8 @@ impl Map {
         let mut map = Self {
             version,
             read_at: Some(Instant::now()),
-            masters: Vec::new(),
             slots: vec![None; usize::from(SLOTS)],
+            ..Self::default()
         };
         for SlotRange { first, last, nodes } in ranges(answer, asked)? {
             let (_, master) = nodes.first()?;
