@@ -291,18 +291,16 @@ impl Encoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Metadata, types::exclusive};
-
-    fn acquisition(number: u128, ttl: u64, metadata: &Arc<Metadata>) -> Arc<Acquisition> {
-        let (ttl, metadata) = (Duration::from_secs(ttl), Arc::clone(metadata));
-        Arc::new(Acquisition { ttl, metadata, ..exclusive(&format!("r{number}"), number) })
-    }
+    use crate::store::types::exclusive;
 
     #[test]
     fn what_an_acquisition_has_in_common_with_the_one_before_is_not_sent_again() {
         let (here, there) = (Arc::default(), Arc::default());
         let asked = [(1, 1, &here), (2, 1, &here), (3, 2, &here), (4, 2, &there), (5, 2, &there)];
-        let asked = asked.map(|(number, ttl, metadata)| acquisition(number, ttl, metadata));
+        let asked = asked.map(|(number, ttl, metadata)| {
+            let (ttl, metadata) = (Duration::from_secs(ttl), Arc::clone(metadata));
+            Arc::new(Acquisition { ttl, metadata, ..exclusive(&format!("r{number}"), number) })
+        });
         let call = Encoder::new(Layout::Full, "p".to_owned(), Duration::from_secs(1), false);
         let call = call.acquire(&asked.each_ref(), None);
         let terms: Vec<_> = call.args().skip(10).collect();
