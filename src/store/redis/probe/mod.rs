@@ -3,10 +3,9 @@
 //! **Invariant:** nothing here judges what it finds; the package `leasehold-doctor`
 //! does. All servers are asked at once, each for a bounded time.
 
-mod cluster;
+mod directories;
 mod exchange;
 mod rights;
-mod sentinel;
 mod snapshot;
 
 use std::time::Duration;
@@ -55,10 +54,10 @@ pub async fn run(url: &str, options: &RedisOptions, began: Instant) -> Result<Sn
             Snapshot { servers: vec![server], directory: Directory::None }
         }
         NamedServers::Sentinel { sentinels, service, nodes } => {
-            sentinel::run(Probing { sentinel: true, ..asking }, sentinels, &service, &nodes).await
+            directories::of_sentinels(Probing { sentinel: true, ..asking }, sentinels, &service, &nodes).await
         }
         NamedServers::Cluster { seeds, nodes } => {
-            cluster::run(Probing { cluster: true, ..asking }, seeds, &nodes).await
+            directories::of_a_cluster(Probing { cluster: true, ..asking }, seeds, &nodes).await
         }
     })
 }
