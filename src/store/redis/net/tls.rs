@@ -19,10 +19,8 @@ pub(crate) fn client(
     crypto();
     let RedisOptions { tls_ca, tls_certificate, tls_key, .. } = options;
     let ca = tls_ca.as_deref().map(|file| read("store.tls_ca", file, CERTIFICATE)).transpose()?;
-    let client_tls = match (tls_certificate, tls_key) {
-        (Some(certificate), Some(key)) => Some(pair(certificate, key)?),
-        _ => None,
-    };
+    let both = tls_certificate.as_ref().zip(tls_key.as_ref());
+    let client_tls = both.map(|(certificate, key)| pair(certificate, key)).transpose()?;
     if ca.is_none() && client_tls.is_none() {
         return Ok(Client::open(info));
     }

@@ -11,7 +11,7 @@ mod snapshot;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use redis::{Client, Pipeline, Value};
+use redis::{Client, Value};
 use tokio::time::Instant;
 
 use self::exchange::{Exchange, Probing, next, read};
@@ -75,7 +75,17 @@ impl Probing<'_> {
     pub(super) async fn ask(&self, client: &Client) -> Result<ServerInfo, StoreError> {
         let mut exchange = self.open(client).await?;
         let (round_trip, clock) = self.clock(&mut exchange).await?;
-        let mut answers = exchange.send(self.questions()).await?.into_iter();
+        let mut questions = redis::pipe();
+        questions.cmd("INFO");
+        if self.cluster {
+            questions.cmd("CLUSTER").arg("INFO");
+        } else {
+            questions.cmd("GET").arg(keys::fence(&self.options.prefix, None) + "recovered");
+        }
+        for setting in SETTINGS {
+            questions.cmd("CONFIG").arg("GET").arg(setting);
+        }
+        let mut answers = exchange.send(questions).await?.into_iter();
         let info = lines(next(&mut answers));
         let cluster = if self.cluster { lines(next(&mut answers)) } else { Ok(InfoTable::new()) };
         let written = if self.cluster { Ok(None) } else { read::<Option<Vec<u8>>>(next(&mut answers)) };
@@ -104,20 +114,6 @@ impl Probing<'_> {
             shown: Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros)),
         });
         Ok((took, reading))
-    }
-
-    fn questions(&self) -> Pipeline {
-        let mut questions = redis::pipe();
-        questions.cmd("INFO");
-        if self.cluster {
-            questions.cmd("CLUSTER").arg("INFO");
-        } else {
-            questions.cmd("GET").arg(keys::fence(&self.options.prefix, None) + "recovered");
-        }
-        for setting in SETTINGS {
-            questions.cmd("CONFIG").arg("GET").arg(setting);
-        }
-        questions
     }
 }
 
