@@ -196,17 +196,11 @@ mod tests {
 
     #[test]
     fn every_node_is_spoken_to_as_the_url_says() {
-        let Ok(NamedServers::Cluster { nodes, .. }) =
-            named("redis+cluster://u:p@a,b", &RedisOptions::default())
-        else {
-            panic!("no cluster")
-        };
+        let named = named("redis+cluster://u:p@a,b", &RedisOptions::default());
+        let Ok(NamedServers::Cluster { nodes, .. }) = named else { panic!("no cluster") };
         let client = nodes.client(&NodeAddress::new("::1".to_owned(), 7)).unwrap();
-        let info = client.get_connection_info();
+        let (info, redis) = (client.get_connection_info(), client.get_connection_info().redis_settings());
         assert_eq!(*info.addr(), ConnectionAddr::Tcp("::1".to_owned(), 7));
-        assert_eq!(
-            (info.redis_settings().username(), info.redis_settings().password()),
-            (Some("u"), Some("p"))
-        );
+        assert_eq!((redis.username(), redis.password()), (Some("u"), Some("p")));
     }
 }

@@ -300,11 +300,8 @@ pub(crate) mod tests {
         for value in [Value::Nil, Value::Int(2), list(&["granted", "1", "1"])] {
             assert_eq!(renewed(value.clone()).unwrap_err().kind(), "reply_lost", "{value:?}");
             assert_eq!(released(value.clone()).unwrap_err().kind(), "reply_lost", "{value:?}");
-            assert_eq!(
-                handed_off(call([value.clone()]), Mode::Exclusive).unwrap_err().kind(),
-                "reply_lost",
-                "{value:?}"
-            );
+            let error = handed_off(call([value.clone()]), Mode::Exclusive).unwrap_err();
+            assert_eq!(error.kind(), "reply_lost", "{value:?}");
         }
         assert_eq!(released(list(&["not_held"])).unwrap_err().kind(), "reply_lost");
     }
