@@ -184,13 +184,13 @@ fn rounds<T: Batched>(requests: &[T], places: Vec<usize>, order: CallOrder) -> V
     }
     let (mut rounds, mut met) = (Vec::<Vec<_>>::new(), HashSet::new());
     for call in calls {
-        let mut resources = call.iter().map(|&at| &requests[at].hold().resource);
-        let waits = order == CallOrder::OneByOne || resources.any(|resource| met.contains(resource));
+        let resources = call.iter().map(|&at| &requests[at].hold().resource);
+        let waits = order == CallOrder::OneByOne || resources.clone().any(|resource| met.contains(resource));
         if waits || rounds.is_empty() {
             rounds.push(Vec::new());
             met.clear();
         }
-        met.extend(call.iter().map(|&at| &requests[at].hold().resource));
+        met.extend(resources);
         rounds.last_mut().expect("one was pushed").push(call);
     }
     rounds

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{
-    core::{Fence, Recovered},
+    core::Fence,
     store::{
         Acquired, AcquiredFrom, Acquisition, Hold, Renewed, Store, StoreError,
         redis::{
@@ -65,7 +65,11 @@ impl RedisStore {
         .await;
         let told = told.into_inner();
         let clock = told.iter().filter_map(|(clock, _)| *clock).max();
-        AcquiredFrom { answers, clock, recovered: common(told.into_iter().map(|(_, recovered)| recovered)) }
+        // What is not true of all calls is true of none.
+        let mut recovered = told.into_iter().map(|(_, recovered)| recovered);
+        let first = recovered.next().flatten();
+        let recovered = first.filter(|first| recovered.all(|other| other.as_ref() == Some(first)));
+        AcquiredFrom { answers, clock, recovered }
     }
 
     /// Returns the answers to the requests of one call. Grants that replicas did not confirm are released.
@@ -109,10 +113,4 @@ impl RedisStore {
             (renewed, _) => Ok(renewed),
         })
     }
-}
-
-/// Returns what several calls were told alike of the server's recovery: what is not true of all of them is true of none.
-fn common(told: impl IntoIterator<Item = Option<Recovered>>) -> Option<Recovered> {
-    let mut told = told.into_iter();
-    told.next().flatten().filter(|first| told.all(|other| other.as_ref() == Some(first)))
 }

@@ -11,12 +11,14 @@ use crate::store::StoreError;
 
 /// Translates an error from before the verb was sent. The verb was certainly not executed.
 pub(crate) fn before_sending(error: RedisError) -> StoreError {
-    let text = error.to_string();
-    if error.kind() == ErrorKind::AuthenticationFailed || is_tls_refusal(&error, &text) {
-        return StoreError::Denied { reason: text };
+    let reason = error.to_string();
+    // A wrong certificate is an error of input and output, like a broken cable: only the words of rustls tell them apart.
+    let of_rustls = ["invalid peer certificate", "received fatal alert", "peer is incompatible"];
+    let is_tls_refusal = error.is_io_error() && says(&reason, &of_rustls);
+    if error.kind() == ErrorKind::AuthenticationFailed || is_tls_refusal {
+        return StoreError::Denied { reason };
     }
-    let unavailable = |reason| StoreError::Unavailable { reason, source: Some(Arc::new(error.clone())) };
-    answered(&error).unwrap_or_else(|| unavailable(text))
+    answered(&error).unwrap_or_else(|| StoreError::Unavailable { reason, source: Some(Arc::new(error)) })
 }
 
 /// Translates an error from the opening of a connection to this database, without the address.
@@ -174,13 +176,6 @@ fn code_within(detail: &str) -> Option<&str> {
     let (_, inner) = detail.split_once(": -")?;
     let code = inner.split(' ').next()?;
     code.bytes().all(|b| b.is_ascii_uppercase()).then_some(code)
-}
-
-/// Returns true if the error is a wrong certificate. It comes as an error of input and output, like a broken cable;
-/// only the words of rustls tell them apart.
-fn is_tls_refusal(error: &RedisError, text: &str) -> bool {
-    error.is_io_error()
-        && says(text, &["invalid peer certificate", "received fatal alert", "peer is incompatible"])
 }
 
 fn says(text: &str, any: &[&str]) -> bool {

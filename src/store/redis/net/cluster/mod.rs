@@ -91,14 +91,13 @@ impl Cluster {
                 Ok(answer) => return Ok(CallAnswer { repeated: lost.is_some(), ..answer }),
                 Err(TryFailure::Elsewhere { node: to, asked, error }) => {
                     let to = node.and_then(|from| NodeAddress::of_redirect(&to, &from));
-                    match (to, call.slot) {
-                        (Some(to), _) if asked => ask = Some(to),
-                        (to, slot) => {
-                            if let (Some(to), Some(slot)) = (to, slot) {
-                                self.state.map.send_modify(|map| map.moved(slot, &to));
-                            }
-                            self.read_map_meanwhile(version, None);
+                    if asked && to.is_some() {
+                        ask = to;
+                    } else {
+                        if let (Some(to), Some(slot)) = (to, call.slot) {
+                            self.state.map.send_modify(|map| map.moved(slot, &to));
                         }
+                        self.read_map_meanwhile(version, None);
                     }
                     error
                 }
