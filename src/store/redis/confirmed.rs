@@ -28,47 +28,41 @@ impl RedisStore {
         // With replicas each call takes a connection of its own, so one of several in flight could overtake another.
         let order = if self.counting.are_asked() { CallOrder::OneByOne } else { CallOrder::Together };
         let told = Mutex::new(Vec::new());
-        let answers = send_each(
-            asked,
-            |asked| self.slot(&asked.hold),
-            order,
-            |open, ahead| {
-                let (told, first) = (&told, first.map(|first| Fence::new(first.get().saturating_add(ahead))));
-                async move {
-                    let (mut clock, mut recovered) = (None, None);
-                    let answers = async {
-                        let call = self.encoder.acquire(&open, first);
-                        let sent = Instant::now();
-                        let CallAnswer { mut value, shortfall, connection, .. } =
-                            self.counting.send(call).await?;
-                        if first.is_some() {
-                            let told;
-                            (value, told, recovered) = decode::with_clock(value)?;
-                            clock = Some(told);
-                        }
-                        let fence = decode::newest_fence(&value);
-                        let answers = calls::answers(value, &open, |asked, answer| {
-                            decode::acquired(answer, asked.mode)
-                        })?;
-                        self.thin.raised(connection, sent, fence);
-                        self.thin.note_in_use(sent, &open, &answers);
-                        Ok(self.without_unconfirmed(&open, answers, shortfall).await)
-                    };
-                    let answers = answers.await;
+        let send = |open: Vec<_>, ahead| {
+            let (told, first) = (&told, first.map(|first| Fence::new(first.get().saturating_add(ahead))));
+            async move {
+                let (mut clock, mut recovered) = (None, None);
+                let answers = async {
+                    let call = self.encoder.acquire(&open, first);
+                    let sent = Instant::now();
+                    let CallAnswer { mut value, shortfall, connection, .. } =
+                        self.counting.send(call).await?;
                     if first.is_some() {
-                        told.lock().push((clock, recovered));
+                        let told;
+                        (value, told, recovered) = decode::with_clock(value)?;
+                        clock = Some(told);
                     }
-                    answers
+                    let fence = decode::newest_fence(&value);
+                    let read = |asked: &Arc<Acquisition>, answer| decode::acquired(answer, asked.mode);
+                    let answers = calls::answers(value, &open, read)?;
+                    self.thin.raised(connection, sent, fence);
+                    self.thin.note_in_use(sent, &open, &answers);
+                    Ok(self.without_unconfirmed(&open, answers, shortfall).await)
+                };
+                let answers = answers.await;
+                if first.is_some() {
+                    told.lock().push((clock, recovered));
                 }
-            },
-        )
-        .await;
+                answers
+            }
+        };
+        let answers = send_each(asked, |asked| self.slot(&asked.hold), order, send).await;
         let told = told.into_inner();
         let clock = told.iter().filter_map(|(clock, _)| *clock).max();
         // What is not true of all calls is true of none.
         let mut recovered = told.into_iter().map(|(_, recovered)| recovered);
-        let first = recovered.next().flatten();
-        let recovered = first.filter(|first| recovered.all(|other| other.as_ref() == Some(first)));
+        let of_one = recovered.next().flatten();
+        let recovered = of_one.filter(|known| recovered.all(|other| other.as_ref() == Some(known)));
         AcquiredFrom { answers, clock, recovered }
     }
 
