@@ -100,9 +100,8 @@ where
     let answers = together(slots.into_values().map(move |places| async move {
         let mut answers = Vec::with_capacity(places.len());
         for round in rounds(requests, places, order) {
-            answers.extend(
-                together(round.into_iter().map(|call| until_served(requests, call, None, send))).await,
-            );
+            let calls = round.into_iter().map(|call| until_served(requests, call, None, send));
+            answers.extend(together(calls).await);
         }
         answers
     }))

@@ -29,9 +29,8 @@ impl<'a> UrlParts<'a> {
     pub(crate) fn read(scheme: &str, rest: &'a str) -> Result<Self, String> {
         let (user, place) = rest.split_at(rest.rfind('@').map_or(0, |at| at + 1));
         if user.strip_suffix('@').is_some_and(|user| user.contains(ENDS)) {
-            return Err(
-                "with one of / ? # @ in its user or password: there, write %2F %3F %23 %40".to_owned()
-            );
+            let fault = "with one of / ? # @ in its user or password: there, write %2F %3F %23 %40";
+            return Err(fault.to_owned());
         }
         let (place, query) = place.split_once('?').unwrap_or((place, ""));
         let (hosts, path) = place.split_once('/').unwrap_or((place, ""));

@@ -23,15 +23,15 @@ pub(crate) struct Encoded {
 impl Encoded {
     pub(crate) fn new(asked: &Acquisition, prefix: &str) -> Self {
         let reentrant = u8::from(asked.reentrant);
-        let terms = asked.ticket.as_ref().map_or_else(
-            || reentrant.to_string(),
-            |QueueTicket { inbox, ttl, grant_window, max_waiters, place }| {
+        let terms = match &asked.ticket {
+            None => reentrant.to_string(),
+            Some(QueueTicket { inbox, ttl, grant_window, max_waiters, place }) => {
                 let (window, ticket_ttl) = (positive_millis(*grant_window), positive_millis(*ttl));
                 let channel = keys::channel(prefix, inbox);
                 let place = place.map_or_else(String::new, |place| format!(" {place}"));
                 format!("{reentrant} {channel} {window} {ticket_ttl} {max_waiters}{place}")
-            },
-        );
+            }
+        };
         let metadata = serde_json::to_string(&*asked.metadata).expect("a map of texts has a JSON form");
         Self {
             opens: positive_millis(asked.ttl) + millis(asked.lock_delay),
