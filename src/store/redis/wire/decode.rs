@@ -58,7 +58,8 @@ fn number(answer: &Value) -> Option<u64> {
 pub(crate) struct ThinAnswer {
     /// The last of their fences; `None` if the counter is no number that grows.
     pub(crate) last: Option<u64>,
-    /// True if nobody else was given a fence between the first command and the last one, and certainly nobody waits for one.
+    /// True if nobody else was given a fence between the first command and the last one, and certainly nobody waits for any
+    /// of the resources.
     pub(crate) is_undisturbed: bool,
     /// The requests that were granted, in their order.
     pub(crate) granted: Vec<bool>,
