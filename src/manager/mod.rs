@@ -15,7 +15,6 @@ mod messages;
 mod monitor;
 mod outage;
 mod query;
-mod ready;
 mod record;
 mod records;
 mod release;
@@ -44,7 +43,6 @@ pub(crate) use self::{
     happening::{Attempt, Happening, Happenings},
     monitor::{LeaseMonitor, next_check},
     outage::Outage,
-    ready::Readiness,
     record::{Asked, Cause, Holding, Record, Role, WaitingRequest, is_alone, wanted, weight},
     records::Records,
     sets::{Sets, TriedAll},

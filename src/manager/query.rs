@@ -9,7 +9,7 @@ use crate::request::queries::IsLocal;
 use crate::{
     core::{Acquisition, Moment, RecordKey, ResourceName},
     lease::LeaseShared,
-    manager::{BeginTrace, Calls, EndTrace, LockManager, Seats, ready::LATELY},
+    manager::{BeginTrace, Calls, EndTrace, LockManager, Seats, dispatch::ask::LATELY},
     request::{
         AcquireError, Inspect, InspectError, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready,
         Stats, UseRegister, queries::check_limit,

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, rc::Rc, sync::Arc, time::Duration};
 
 use tokio::{
-    task::JoinSet,
+    task::{JoinError, JoinSet},
     time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
@@ -91,11 +91,8 @@ impl RunnerTerm {
         };
         self.write_down().await;
         while let Some(ended) = self.runs.join_next().await {
-            // Nothing but the end of the arbiter cancels it: a panic of the work is an outcome.
-            if let Ok(ended) = ended {
-                self.note(ended);
-                self.write_down().await;
-            }
+            self.note(ended);
+            self.write_down().await;
         }
         end
     }
@@ -210,7 +207,7 @@ impl RunnerTerm {
         let waiting = async {
             tokio::select! {
                 biased;
-                Some(Ok(ended)) = self.runs.join_next() => {
+                Some(ended) = self.runs.join_next() => {
                     self.note(ended);
                     self.write_down().await;
                 }
@@ -228,8 +225,14 @@ impl RunnerTerm {
         }
     }
 
-    fn note(&mut self, ended: EndedRun) {
-        let (name, EndedRun { number, took, outcome }) = (&self.job.control.name, &ended);
+    /// Notes the end of a run. A panic of its work is an outcome; what the work panicked with may panic once more as it is dropped.
+    fn note(&mut self, ended: Result<EndedRun, JoinError>) {
+        let name = &self.job.control.name;
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(error) => return tracing::error!(schedule = %name, %error, "a tick ended without an outcome"),
+        };
+        let EndedRun { number, took, outcome } = &ended;
         match outcome {
             Outcome::Done => tracing::debug!(schedule = %name, number, ?took, "a tick is done"),
             other => tracing::warn!(schedule = %name, number, ?took, outcome = ?other, "a tick is not done"),

@@ -1,15 +1,28 @@
-//! Calls to a store that survive its panics and its malformed answers, and the seats of those that travel in no batch.
+//! Calls to a store that survive its panics and its malformed answers, and those that travel in no batch.
 
-use std::{panic::AssertUnwindSafe, rc::Rc, sync::Arc, time::Instant};
+use std::{
+    panic::AssertUnwindSafe,
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use futures_util::FutureExt;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use futures_util::{
+    FutureExt,
+    future::{LocalBoxFuture, Shared},
+};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
 
 use crate::{
+    core::{ResourceName, Token},
     listeners::statistics::Recorder,
-    manager::{Outage, Readiness},
+    manager::Outage,
+    request::AcquireError,
     runtime::supervisor::message_of,
-    store::{AcquiredAll, Acquisition, Replies, Reply, Store, StoreError},
+    store::{AcquiredAll, Acquisition, Hold, Replies, Reply, Store, StoreError},
 };
 
 /// The way to the store. The log of outages sees all answers.
@@ -118,6 +131,43 @@ impl Asked {
     /// Waits for a seat, which is taken until the permit is dropped. Nobody closes the seats.
     pub(crate) async fn seat(&self) -> Option<SemaphorePermit<'_>> {
         self.seats.acquire().await.ok()
+    }
+}
+
+/// The time for which an answer of the store shows that it serves. When it came is known to a second.
+pub(crate) const LATELY: Duration = Duration::from_secs(5);
+
+/// The time that the store has for its answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// The name of a resource that nobody holds. It is only read.
+const NAME: &str = "leasehold/ready";
+
+/// A question to the store. All who ask while it is in flight share its answer.
+type Asking = Shared<LocalBoxFuture<'static, Result<(), AcquireError>>>;
+
+/// The question to the store that was sent last.
+#[derive(Default)]
+pub(crate) struct Readiness(Option<Asking>);
+
+impl Readiness {
+    /// Returns the question that is in flight, or sends one about a resource. Whatever the answer is, the store serves.
+    pub(crate) fn ask(&mut self, calls: Calls, token: impl FnOnce() -> Token) -> Asking {
+        if let Some(asking) = self.0.as_ref().filter(|asking| asking.peek().is_none()) {
+            return asking.clone();
+        }
+        let token = token();
+        let asking = async move {
+            let hold = Hold { resource: ResourceName::new(NAME)?, token, owner: None };
+            let too_late = |_| Err(StoreError::timed_out(ANSWER_WITHIN));
+            calls
+                .ask("ready", |store| {
+                    timeout(ANSWER_WITHIN, store.is_held(&hold)).map(|it| it.unwrap_or_else(too_late)).boxed()
+                })
+                .await?;
+            Ok(())
+        };
+        self.0.insert(asking.boxed_local().shared()).clone()
     }
 }
 
