@@ -91,9 +91,12 @@ mod tests {
 
     #[test]
     fn every_setting_that_is_read_is_in_the_embedded_file_and_has_a_variable() {
-        let key = |line: &str| {
+        let mut section = "";
+        let key = |line: &'static str| {
+            section = line.strip_prefix('[').map_or(section, |line| line.trim_end_matches(']'));
             let name = line.trim_start_matches("# ").split_once(" = ")?.0;
-            name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_').then(|| name.to_owned())
+            let is_key = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            is_key.then(|| format!("{section}.{name}"))
         };
         let mut in_file: Vec<String> = Config::DEFAULT_TOML.lines().filter_map(key).collect();
         let defaults = defaults();
@@ -101,10 +104,10 @@ mod tests {
         let mut read: Vec<String> = Vec::new();
         for section in defaults.keys() {
             let error = Config::from_toml(&format!("{section}.unknown = 1")).unwrap_err().to_string();
-            read.extend(error.split('`').skip(3).step_by(2).map(str::to_owned));
+            read.extend(error.split('`').skip(3).step_by(2).map(|key| format!("{section}.{key}")));
         }
         let mut known: Vec<String> =
-            settings(&defaults).into_iter().map(|(_, _, key)| key.to_owned()).collect();
+            settings(&defaults).into_iter().map(|(_, section, key)| format!("{section}.{key}")).collect();
         for keys in [&mut in_file, &mut read, &mut known] {
             keys.sort();
         }

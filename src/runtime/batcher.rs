@@ -77,7 +77,8 @@ impl<Verb> Batcher<Verb> {
         if self.last_to_stall().is_some_and(|sent| at < sent.at + STALLED) {
             return None;
         }
-        let (mut batch, mut left) = (Vec::with_capacity(at_most), AT_ONCE);
+        let first = if self.urgent.len() > 0 { &self.urgent } else { &self.gathered };
+        let (mut batch, mut left) = (Vec::with_capacity(at_most.min(first.fit_in(AT_ONCE))), AT_ONCE);
         self.urgent.take(&mut batch, at_most, &mut left);
         if self.urgent.len() == 0 {
             self.gathered.take(&mut batch, at_most, &mut left);

@@ -46,6 +46,11 @@ impl<Verb> Gathering<Verb> {
         self.operations.len() - self.withdrawn
     }
 
+    /// Returns the number of operations as heavy as the first that have this weight together.
+    pub(super) fn fit_in(&self, weight: usize) -> usize {
+        self.operations.front().map_or(0, |first| weight / first.weight.0)
+    }
+
     /// Takes an operation out, if it is here. Returns it with its weight.
     pub(super) fn withdraw(&mut self, number: Number) -> Option<(Verb, Weight)> {
         let at = self.operations.binary_search_by_key(&number, |gathered| gathered.number).ok()?;

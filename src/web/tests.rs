@@ -100,8 +100,14 @@ fn a_held_lock_is_423_with_the_expected_wait_or_else_the_time_that_the_holder_ha
     ] {
         let error = held(Duration::from_millis(remaining), expected.map(Duration::from_millis));
         for error in [error.clone(), error.of(&name())] {
-            let response = WithLockError::from(error).error_response();
-            assert_eq!(told(response), (423, "held".to_owned(), Some(after)), "{remaining} ms, {expected:?}");
+            assert_eq!(error.status_code(), 423);
+            for response in [error.error_response(), WithLockError::from(error).error_response()] {
+                assert_eq!(
+                    told(response),
+                    (423, "held".to_owned(), Some(after)),
+                    "{remaining} ms, {expected:?}"
+                );
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use self::one_by_one::{names, one_by_one};
 pub(crate) use self::set::{Set, Sets, TriedAll};
 
 use crate::{
-    core::{Fence, Moment, ResourceName, Validity},
+    core::{Moment, ResourceName, Validity},
     lease::{Lease, LeaseSet, LeaseShared},
     listeners::statistics::{Class, CountedEvent, RequestEnd},
     manager::{
@@ -105,13 +105,13 @@ impl LockManager {
 
     fn count_set(&self, set: &Set, end: RequestEnd) {
         let waited = set.asked.elapsed(self.clock.now());
-        set.requests.iter().for_each(|request| self.end_one(request, end, waited, None));
+        set.requests.iter().for_each(|request| self.end_one(request, end, waited));
     }
 
     /// Counts one resource of a set, and ends its span.
-    fn end_one(&self, request: &ValidRequest, end: RequestEnd, waited: Duration, fence: Option<Fence>) {
+    fn end_one(&self, request: &ValidRequest, end: RequestEnd, waited: Duration) {
         self.count(request.terms.class, end, waited);
-        request.span.ended(end.as_str(), (1, waited), fence);
+        request.span.ended(end.as_str(), (1, waited), None);
     }
 
     /// Counts each resource of a set as a request.
@@ -192,11 +192,12 @@ impl LockManager {
         let in_time = Validity::granted(sent, ttl).is_valid(now);
         for (request, grant) in requests.into_iter().zip(grants) {
             if in_time {
-                self.end_one(&request, RequestEnd::Granted, waited, grant.fence);
+                request.span.ended("granted", (1, waited), grant.fence);
                 let state = self.hold_one(request, (asked, sent), grant, now);
+                self.count(state.terms.class, RequestEnd::Granted, waited);
                 leases.push(Lease::new(state, Arc::clone(&self.renewers.manager), durability));
             } else {
-                self.end_one(&request, RequestEnd::Failed("too_late"), waited, None);
+                self.end_one(&request, RequestEnd::Failed("too_late"), waited);
                 let hold = request.terms.acquisition.hold.clone();
                 too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
                 self.reclaim(hold, false, sent + ttl);

@@ -64,17 +64,16 @@ impl RedisStore {
         };
         let time = raised.fence.saturating_add(raised.at.elapsed().as_micros() as u64);
         let commands = self.encoder.acquire_thin(asked, time);
-        let failed = |error: StoreError| asked.iter().map(|_| Err(error.clone())).collect();
         let lost = match connection.send_together(&commands, raised.connection).await {
             Ok(Some(answers)) => match decode::acquired_thin(answers, asked.len()) {
                 Ok(answer) => return self.judge(asked, raised, answer).await,
-                Err(error) => return failed(error),
+                Err(error) => return failed(asked, &error),
             },
             // Nothing was sent.
             Ok(None) => None,
             // The script is the second try, and finds what the first may have taken.
             Err(TryFailure::Gone(lost)) => Some(lost),
-            Err(failure) => return failed(failure.into_error()),
+            Err(failure) => return failed(asked, &failure.into_error()),
         };
         self.thin.forget(raised);
         let none = asked.iter().map(|_| None).collect();
@@ -127,6 +126,11 @@ impl RedisStore {
         };
         answers.into_iter().enumerate().filter_map(answer).collect()
     }
+}
+
+/// Returns this error for each.
+fn failed(asked: &[Arc<Acquisition>], error: &StoreError) -> Answers<Acquired> {
+    asked.iter().map(|_| Err(error.clone())).collect()
 }
 
 /// Returns the error of a script that was to judge what was taken: that was done, whatever the script did.

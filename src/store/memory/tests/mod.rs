@@ -42,7 +42,9 @@ async fn a_pass_that_fails_is_not_executed_and_one_whose_reply_is_lost_is_execut
     let fails: [fn(&MemoryStore, usize); 2] = [MemoryStore::fail_next, MemoryStore::lose_next_replies];
     for (fail, kind, executed) in [(fails[0], "unavailable", false), (fails[1], "reply_lost", true)] {
         fail(&store, 1);
+        store.fail_next(1);
         assert_eq!(store.hand_off(&from.hold, &to, false).await.unwrap_err().kind(), kind);
+        assert_eq!(store.is_held(&to.hold).await.unwrap_err().kind(), "unavailable", "it took one fault");
         assert_eq!(store.is_held(&from.hold).await.unwrap(), !executed);
         assert_eq!(store.is_held(&to.hold).await.unwrap(), executed);
     }

@@ -126,6 +126,8 @@ async fn a_subscriber_that_is_dropped_gets_nothing_and_leaves_nothing_behind_whe
     assert_eq!(received(&mut second), ["subscribed", "1"]);
     drop(second);
     hand_over(&store, 2).await;
+    // Nobody would take the hand-over up.
+    fence(&store, &exclusive("job/2", 5)).await;
     let mut third = store.listen(&Inbox(Token::from_bits(10)));
     assert_eq!(received(&mut third), ["subscribed"]);
     assert_eq!(store.state.lock().inboxes.subscribed.values().map(Vec::len).collect::<Vec<_>>(), [1]);

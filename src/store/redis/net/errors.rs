@@ -296,5 +296,7 @@ mod tests {
         let broken = || RedisError::from(io::Error::from(io::ErrorKind::ConnectionReset));
         assert_eq!(before_sending(broken()).certainty(), Certainty::NotExecuted);
         assert_eq!(after_sending(broken()).certainty(), Certainty::Unknown);
+        let distrusted = io::Error::other("invalid peer certificate: UnknownIssuer");
+        assert_eq!(before_sending(distrusted.into()).kind(), "denied");
     }
 }
