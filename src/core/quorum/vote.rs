@@ -40,32 +40,24 @@ impl Tally {
     /// longer be granted and a majority has voted. Two requests may each be granted by less than a majority; then both
     /// are refused.
     pub fn on_request(&self) -> Verdict {
-        let (needed, open) = (majority(self.of), self.open());
-        let say = self.yes + self.no;
-        if self.yes >= needed {
-            Verdict::Yes
-        } else if self.yes + open >= needed {
-            Verdict::Open
-        } else if say >= needed {
-            Verdict::No
-        } else if open > 0 {
-            // Open votes are awaited even if they cannot decide, so that a node is reported as silent only if it had time
-            // to answer.
-            Verdict::Open
-        } else {
-            Verdict::Short
-        }
+        let needed = majority(self.of);
+        self.verdict(self.yes + self.open() < needed && self.yes + self.no >= needed)
     }
 
     /// Returns the result of votes on a state that holds, or does not hold, on a majority. Nodes without a vote count for
     /// neither side.
     pub fn on_state(&self) -> Verdict {
-        let needed = majority(self.of);
-        if self.yes >= needed {
+        self.verdict(self.no + majority(self.of) > self.of)
+    }
+
+    fn verdict(&self, is_no: bool) -> Verdict {
+        if self.yes >= majority(self.of) {
             Verdict::Yes
-        } else if self.no + needed > self.of {
+        } else if is_no {
             Verdict::No
         } else if self.open() > 0 {
+            // Open votes are awaited even if they cannot decide, so that a node is reported as silent only if it had time
+            // to answer.
             Verdict::Open
         } else {
             Verdict::Short
