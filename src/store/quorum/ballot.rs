@@ -11,20 +11,11 @@ use crate::{
 
 /// The ballot of a node on an acquisition.
 pub(super) enum Ballot {
-    Yes(Grant),
+    /// Its answer counts: a grant is a vote for the request, any other answer is one against it.
+    Counts(Acquired),
     /// It granted, but may have forgotten a lease or a fence that speaks against the grant. The grant does not count, for
     /// this reason.
     Abstains(StoreError),
-    No(Refusal),
-    /// It keeps a queue ticket.
-    Queued {
-        /// A holder that is in the way.
-        refusal: Refusal,
-        /// The number of waiters ahead there.
-        ahead: u64,
-    },
-    /// It refused, because this many wait there.
-    Full(u64),
     /// It refused because waiting would not help.
     Never(StoreError),
     Failed(StoreError),
@@ -34,8 +25,8 @@ impl Ballot {
     /// Returns its vote for or against the request; `None` if it has none.
     pub(super) fn vote(&self) -> Option<bool> {
         match self {
-            Self::Yes(_) => Some(true),
-            Self::No(_) | Self::Queued { .. } | Self::Full(_) | Self::Never(_) => Some(false),
+            Self::Counts(Acquired::Granted(_)) => Some(true),
+            Self::Counts(_) | Self::Never(_) => Some(false),
             Self::Abstains(_) | Self::Failed(_) => None,
         }
     }
@@ -51,7 +42,7 @@ impl Ballot {
     /// Returns its vote for the request.
     pub(super) fn grant(&self) -> Option<Grant> {
         match self {
-            Self::Yes(grant) => Some(*grant),
+            Self::Counts(Acquired::Granted(grant)) => Some(*grant),
             _ => None,
         }
     }
@@ -64,8 +55,8 @@ impl Ballot {
     /// Returns true if the token may hold there.
     pub(super) fn may_hold(&self) -> bool {
         match self {
-            Self::Yes(_) | Self::Abstains(_) => true,
-            Self::No(_) | Self::Queued { .. } | Self::Full(_) | Self::Never(_) => false,
+            Self::Counts(Acquired::Granted(_)) | Self::Abstains(_) => true,
+            Self::Counts(_) | Self::Never(_) => false,
             Self::Failed(error) => error.certainty() == Certainty::Unknown,
         }
     }
@@ -73,32 +64,26 @@ impl Ballot {
     /// Returns true if there may be a hold or a queue ticket of the token there.
     pub(super) fn may_leave_something(&self) -> bool {
         let kept = planted!("a place is kept on a node that answers late");
-        self.may_hold() || matches!(self, Self::Queued { .. }) && !kept
+        self.may_hold() || matches!(self, Self::Counts(Acquired::Queued { .. })) && !kept
     }
 
     /// Returns the refusal, if the node named a holder that is in the way.
     pub(super) fn refusal(&self) -> Option<&Refusal> {
         match self {
-            Self::No(refusal) | Self::Queued { refusal, .. } => Some(refusal),
+            Self::Counts(Acquired::Refused(refusal) | Acquired::Queued { refusal, .. }) => Some(refusal),
             _ => None,
         }
     }
 }
 
-/// The knowledge that a node certainly has not forgotten.
-enum Memory {
-    /// All leases that may be valid, and the fences that it was taught.
-    Fences(Recovered),
-    /// All leases that may be valid, which is enough where there are no fences.
-    Leases,
-}
+/// The knowledge that a node certainly has not forgotten: all leases that may be valid, and with a record the fences that it
+/// was taught. Without one that is enough where there are no fences.
+type Memory = Option<Recovered>;
 
-impl Memory {
-    fn covers(&self, grant: &Grant) -> bool {
-        match self {
-            Self::Fences(recovered) => recovered.covers(grant.fence),
-            Self::Leases => planted!("a node that forgot fences votes") || grant.fence.is_none(),
-        }
+fn covers(memory: &Memory, grant: &Grant) -> bool {
+    match memory {
+        Some(recovered) => recovered.covers(grant.fence),
+        None => planted!("a node that forgot fences votes") || grant.fence.is_none(),
     }
 }
 
@@ -125,7 +110,7 @@ impl Quorum {
         let granted = |answer: &Result<Acquired, _>| matches!(answer, Ok(Acquired::Granted(_)));
         let memory = match answers.iter().any(granted) {
             true => self.memory(node, recovered).await,
-            false => Ok(Memory::Leases),
+            false => Ok(None),
         };
         self.meet(node);
         (answers.into_iter().map(|answer| ballot(answer, &memory)).collect(), clock)
@@ -136,15 +121,15 @@ impl Quorum {
         let incarnation = self.store(node).incarnation().await?;
         let is_first = self.books(|books| books.nodes[node].is_first(&incarnation));
         match recovered.filter(|recovered| incarnation.has_recovered(Some(recovered))) {
-            Some(recovered) => return Ok(Memory::Fences(recovered)),
-            None if self.options.fresh_start && is_first => return Ok(Memory::Leases),
+            Some(recovered) => return Ok(Some(recovered)),
+            None if self.options.fresh_start && is_first => return Ok(None),
             None => {}
         }
         let now = self.now();
         let age = self.books(|books| books.nodes[node].aged(incarnation, now).age);
         let left = abstains_for(age, self.options.max_ttl);
         match left.is_zero() {
-            true => Ok(Memory::Leases),
+            true => Ok(None),
             false => Err(StoreError::unavailable(format!(
                 "known for {age:.0?}, it may have forgotten leases and does not vote for another {left:.0?}"
             ))),
@@ -155,14 +140,13 @@ impl Quorum {
 fn ballot(answer: Result<Acquired, StoreError>, memory: &Result<Memory, StoreError>) -> Ballot {
     match (answer, memory) {
         (Ok(Acquired::Granted(_)), Err(reason)) => Ballot::Abstains(reason.clone()),
-        (Ok(Acquired::Granted(grant)), Ok(memory)) if memory.covers(&grant) => Ballot::Yes(grant),
-        (Ok(Acquired::Granted(_)), Ok(_)) => Ballot::Abstains(StoreError::unavailable(
-            "it may have forgotten fences, and votes when it was taught them: by a majority that has not, or when all \
-             nodes answer",
-        )),
-        (Ok(Acquired::Refused(refusal)), _) => Ballot::No(refusal),
-        (Ok(Acquired::Queued { refusal, ahead }), _) => Ballot::Queued { refusal, ahead },
-        (Ok(Acquired::Full { waiters }), _) => Ballot::Full(waiters),
+        (Ok(Acquired::Granted(grant)), Ok(memory)) if !covers(memory, &grant) => {
+            Ballot::Abstains(StoreError::unavailable(
+                "it may have forgotten fences, and votes when it was taught them: by a majority that has not, or when all \
+                 nodes answer",
+            ))
+        }
+        (Ok(acquired), _) => Ballot::Counts(acquired),
         (Err(error @ (StoreError::Deadlock { .. } | StoreError::ModeMismatch { .. })), _) => {
             Ballot::Never(error)
         }

@@ -42,8 +42,8 @@ impl QuorumAttempt {
         let (mut ahead, mut full, mut never) = (Vec::new(), Vec::new(), Vec::new());
         for ballot in votes.on(which).flatten() {
             match ballot {
-                Ballot::Queued { ahead: others, .. } => ahead.push(*others),
-                Ballot::Full(waiters) => full.push(*waiters),
+                Ballot::Counts(Acquired::Queued { ahead: others, .. }) => ahead.push(*others),
+                Ballot::Counts(Acquired::Full { waiters }) => full.push(*waiters),
                 Ballot::Never(error) => never.push(error),
                 _ => {}
             }

@@ -58,7 +58,7 @@ impl QuorumAttempt {
     fn hold_where_named(&self, votes: &Round<Ballot>, which: usize) {
         let token = self.asked[which].hold.token;
         for node in self.quorum.books(|books| books.tokens.leave_queues(token, self.number)) {
-            if !matches!(votes.on(which).nth(node).flatten(), Some(Ballot::Yes(_))) {
+            if votes.of(node).get(which).and_then(Ballot::grant).is_none() {
                 self.quorum.repair_granted(node, token);
             }
         }
@@ -69,7 +69,7 @@ impl QuorumAttempt {
         let mut split = Vec::new();
         for (node, ballot) in votes.on(which).enumerate() {
             match ballot {
-                Some(Ballot::Yes(_)) => split.push(node),
+                Some(ballot) if ballot.grant().is_some() => split.push(node),
                 Some(ballot) => self.left_by_waiter(node, which, ballot),
                 None => {}
             }
@@ -122,9 +122,9 @@ impl QuorumAttempt {
                         raises.extend(unraised.map(|fence| (which, fence)));
                     }
                     None if self.quorum.books(|books| books.tokens.waits_since(token, self.number)) => {
-                        match ballot {
-                            Ballot::Yes(_) => self.give_way(node, which, ballot),
-                            ballot => self.left_by_waiter(node, which, ballot),
+                        match ballot.grant() {
+                            Some(_) => self.give_way(node, which, ballot),
+                            None => self.left_by_waiter(node, which, ballot),
                         }
                     }
                     _ if planted!("what a node grants late to a failed attempt is left there") => {}
