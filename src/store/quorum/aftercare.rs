@@ -7,8 +7,10 @@ use futures_util::future::{join, join_all};
 use crate::{
     core::{Doubling, Fence, Moment, Token, TurnEvent},
     store::{
-        Answers, Hold, Released, StoreError,
-        quorum::{ballot::Ballot, books::Remaining, releases::PendingRelease, shared::Quorum},
+        Answers, Released, StoreError,
+        quorum::{
+            ballot::Ballot, books::Remaining, releases::PendingRelease, shared::Quorum, tokens::Granted,
+        },
     },
 };
 
@@ -141,7 +143,7 @@ impl Quorum {
         let remaining = self.books(|books| books.follow(token, None, TurnEvent::Named(node)));
         if remaining == Remaining::Nobody {
             // A majority of the others was enough for it. The hold there counts until the lease is renewed or released.
-            self.repair_granted(node, token);
+            self.repair_later(node, token);
         }
         self.await_majority(token, remaining);
     }
@@ -157,46 +159,36 @@ impl Quorum {
         }
     }
 
-    /// Has a granted token hold on a node as well that has named it as next.
-    pub(super) fn repair_granted(self: &Arc<Self>, node: usize, token: Token) {
-        let now = self.now();
-        let asked = self.books(|books| Some(Arc::clone(&books.tokens.granted(token, now)?.asked)));
-        if let Some(asked) = asked {
-            self.repair_later(node, asked.hold.clone(), asked.ttl);
-        }
-    }
-
-    /// Acquires a lease again, in the background, on a node that lost it.
-    pub(super) fn repair_later(self: &Arc<Self>, node: usize, hold: Hold, ttl: Duration) {
-        tokio::spawn(repair(Arc::clone(self), node, hold, ttl));
+    /// Has a granted token hold, in the background, also on a node that lost it or has named it as next.
+    pub(super) fn repair_later(self: &Arc<Self>, node: usize, token: Token) {
+        tokio::spawn(repair(Arc::clone(self), node, token));
     }
 }
 
-async fn repair(quorum: Arc<Quorum>, node: usize, hold: Hold, ttl: Duration) {
+async fn repair(quorum: Arc<Quorum>, node: usize, token: Token) {
     let now = quorum.now();
     let granted = quorum.books(|books| {
-        let granted = books.tokens.granted(hold.token, now)?.clone();
-        (!books.releases[node].want_again(hold.token, now)).then_some(granted)
+        let granted = books.tokens.granted(token, now)?.clone();
+        (!books.releases[node].want_again(token, now)).then_some(granted)
     });
-    let Some(granted) = granted else { return };
-    let (ballots, _) = quorum.ballots(node, &[Arc::new(granted.asked.as_try())], Fence::new(0)).await;
+    let Some(Granted { asked, fence }) = granted else { return };
+    let (ballots, _) = quorum.ballots(node, &[Arc::new(asked.as_try())], Fence::new(0)).await;
     if !ballots.iter().all(Ballot::may_hold) {
         return;
     }
     let name = &quorum.nodes[node].name;
-    tracing::debug!(node = name, resource = %hold.resource, "a node had lost a lease, and has it again");
-    if let Some(fence) = granted.fence {
+    tracing::debug!(node = name, resource = %asked.hold.resource, "a node had lost a lease, and has it again");
+    if let Some(fence) = fence {
         // The node's own fence may be larger. It stands for that of the lease then.
         ballots.iter().filter_map(Ballot::fence).for_each(|said| fence.said(node, said));
-        let _raised = quorum.store(node).raise_fences(&[(&hold, fence.get())]).await;
+        let _raised = quorum.store(node).raise_fences(&[(&asked.hold, fence.get())]).await;
     }
     let now = quorum.now();
-    let over = quorum.books(|books| {
-        let holds = books.tokens.granted(hold.token, now).is_some();
-        (!holds).then(|| books.tokens.attempts())
-    });
-    if let Some(attempt) = over {
+    let (holds, attempt) =
+        quorum.books(|books| (books.tokens.granted(token, now).is_some(), books.tokens.attempts));
+    if !holds {
         // The lease was released, or has ended, while it was being repaired.
-        quorum.release_later(node, PendingRelease::new(hold, now, now + ttl, attempt));
+        let (hold, end) = (asked.hold.clone(), now + asked.ttl);
+        quorum.release_later(node, PendingRelease::new(hold, now, end, attempt));
     }
 }

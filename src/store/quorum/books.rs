@@ -88,7 +88,7 @@ impl Books {
             self.tokens.remove(hold);
             self.releases.iter_mut().for_each(|releases| releases.forget_place(hold.token));
         }
-        self.tokens.attempts()
+        self.tokens.attempts
     }
 
     /// Has a waiter handle an event, unless it has begun another attempt than this one, and tells it what follows.

@@ -80,8 +80,7 @@ pub(super) async fn renew(
     });
     let repair_if_lost = |node, which, answer: &Result<_, _>| {
         if matches!(answer, Ok(Renewed::NotHeld)) && renewed.contains(&which) {
-            let (hold, ttl) = renewals[which].clone();
-            quorum.repair_later(node, hold, ttl);
+            quorum.repair_later(node, renewals[which].0.token);
         }
     };
     round.each_answer(repair_if_lost).await;

@@ -59,7 +59,7 @@ impl QuorumAttempt {
         let token = self.asked[which].hold.token;
         for node in self.quorum.books(|books| books.tokens.leave_queues(token, self.number)) {
             if votes.of(node).get(which).and_then(Ballot::grant).is_none() {
-                self.quorum.repair_granted(node, token);
+                self.quorum.repair_later(node, token);
             }
         }
     }

@@ -24,7 +24,7 @@ pub(super) struct Tokens {
     /// The number of nodes that make a majority.
     needed: usize,
     /// The number of the latest attempt on any of them.
-    attempts: u64,
+    pub(super) attempts: u64,
     wanted: HashMap<Token, WantedToken>,
     /// The owners that were granted a resource exclusively, with the tokens of their holds.
     owners: HashMap<(ResourceName, Owner), Vec<Token>>,
@@ -73,11 +73,6 @@ impl WantedToken {
 impl Tokens {
     pub(super) fn new(needed: usize) -> Self {
         Self { needed, attempts: 0, wanted: HashMap::new(), owners: HashMap::new(), sweep_at: SWEPT_FROM }
-    }
-
-    /// Returns the number of the latest attempt.
-    pub(super) const fn attempts(&self) -> u64 {
-        self.attempts
     }
 
     /// Begins an attempt on these requests. From now on earlier attempts of the same tokens release nothing. Each request that
