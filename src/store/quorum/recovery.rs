@@ -25,20 +25,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const REVISION: Token = Token::from_bits(1);
 
 /// A recovery in progress. It is over when this is dropped, also together with the runtime.
-struct InProgress {
-    quorum: Arc<Quorum>,
-    taught: Option<Instant>,
-    next: Option<Instant>,
-}
+struct InProgress(Arc<Quorum>);
 
 impl Drop for InProgress {
     fn drop(&mut self) {
-        self.quorum.books(|books| {
-            let lessons = &mut books.lessons;
-            (lessons.taught, lessons.next) = (self.taught.or(lessons.taught), self.next.or(lessons.next));
-            lessons.in_progress = false;
-        });
-        self.quorum.lesson_over.notify_waiters();
+        self.0.books(|books| books.lessons.in_progress = false);
+        self.0.lesson_over.notify_waiters();
     }
 }
 
@@ -52,12 +44,12 @@ pub(super) fn recover_later(quorum: &Arc<Quorum>, voted: Instant) {
         begins
     });
     if begins {
-        tokio::spawn(recover(InProgress { quorum: Arc::clone(quorum), taught: None, next: None }));
+        tokio::spawn(recover(InProgress(Arc::clone(quorum))));
     }
 }
 
-async fn recover(mut in_progress: InProgress) {
-    let quorum = &in_progress.quorum;
+async fn recover(in_progress: InProgress) {
+    let quorum = &in_progress.0;
     let mut taught = teach(quorum).await;
     if taught != Ok(true) && compare_ages(quorum).await {
         // Those without records count by their age from now on; the others are taught if they may be.
@@ -68,8 +60,12 @@ async fn recover(mut in_progress: InProgress) {
         Ok(_) | Err(NotYet::Missing) => PAUSE,
     };
     let now = Instant::now();
-    in_progress.taught = (taught == Ok(true)).then_some(now);
-    in_progress.next = Some(now + pause);
+    quorum.books(|books| {
+        if taught == Ok(true) {
+            books.lessons.taught = Some(now);
+        }
+        books.lessons.next = Some(now + pause);
+    });
 }
 
 /// Waits until nodes have been taught since `voted`, so that another vote may be decided. Returns true if that was in
