@@ -53,11 +53,6 @@ impl QuorumOptions {
         in_range("limits.max_ttl", *max_ttl, 50 * millisecond, 365 * DAY)
     }
 
-    /// Returns the time without an answer after which a node gets no further request, if it has been met.
-    pub(super) fn silence(&self) -> Duration {
-        4 * self.node_timeout
-    }
-
     /// Returns the timeouts for answers of nodes.
     pub(super) fn timeouts(&self) -> Timeouts {
         Timeouts { met: self.node_timeout, new: self.connect_timeout.max(self.node_timeout) }

@@ -84,7 +84,9 @@ impl<T: 'static> Round<T> {
 
     /// Returns true if a node has not answered and may still be connecting.
     fn awaits_a_new_node(&self) -> bool {
-        (0..).zip(&self.answers).any(|(node, answers)| answers.is_none() && self.quorum.is_new(node))
+        self.quorum.books(|books| {
+            self.answers.iter().zip(&books.nodes).any(|(answers, node)| answers.is_none() && !node.is_met)
+        })
     }
 
     /// Waits for the next node to answer that had not answered yet, and returns it.

@@ -65,12 +65,6 @@ impl Quorum {
         StoreError::NoQuorum { needed: self.needed(), of: self.nodes.len(), failures, certainty }
     }
 
-    /// Returns true if no call to this node has ended yet. It may have to be connected first, which takes longer than an
-    /// answer.
-    pub(super) fn is_new(&self, node: usize) -> bool {
-        !self.books(|books| books.nodes[node].is_met)
-    }
-
     /// Records that a call to this node has ended.
     pub(super) fn meet(&self, node: usize) {
         self.books(|books| books.nodes[node].is_met = true);
@@ -78,10 +72,11 @@ impl Quorum {
 
     /// Begins a call, unless the circuit breaker of the node refuses it.
     pub(super) fn admit(&self, node: usize) -> Result<CallInFlight<'_>, StoreError> {
-        let silence = self.options.silence();
+        let options = &self.options;
         let passage = self.books(|books| {
             let observed = &mut books.nodes[node];
-            let silence = if observed.is_met { silence } else { silence.max(self.options.connect_timeout) };
+            let silence = 4 * options.node_timeout;
+            let silence = if observed.is_met { silence } else { silence.max(options.connect_timeout) };
             observed.breaker.admit(silence, Instant::now())
         });
         Ok(CallInFlight { quorum: self, node, passage: Some(passage?) })
