@@ -13,7 +13,7 @@ use crate::{
         Acquired, Acquisition, Answers, Grant, StoreError,
         quorum::{
             ballot::Ballot,
-            given_fence::GivenFence,
+            fences::GivenFence,
             round::Round,
             shared::Quorum,
             tokens::Granted,

@@ -16,7 +16,7 @@ use crate::{
     store::{
         Acquisition, Hold, Inbox, Notification,
         quorum::{
-            fence_clock::FenceClock,
+            fences::FenceClock,
             node::Observed,
             releases::{NodeReleases, PendingRelease},
             tokens::{Before, Tokens},

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     core::{Mode, Moment, Owner, QuorumTurn, ResourceName, Token, TurnEvent, TurnStep},
-    store::{Acquisition, Hold, Inbox, QueueTicket, quorum::given_fence::GivenFence},
+    store::{Acquisition, Hold, Inbox, QueueTicket, quorum::fences::GivenFence},
 };
 
 /// The time after the end of a token during which a message that was sent for it may still arrive.
