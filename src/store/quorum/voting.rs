@@ -69,7 +69,8 @@ impl QuorumAttempt {
     pub(super) async fn votes(self: &Arc<Self>) -> Round<Ballot> {
         let voted = Instant::now();
         let votes = self.gathered(self.timeouts).await;
-        if !self.requests().any(|which| abstentions(&votes, which) > 0) {
+        let abstained: usize = self.requests().map(|which| abstentions(&votes, which)).sum();
+        if abstained == 0 {
             return votes;
         }
         recovery::recover_later(&self.quorum, voted);
@@ -81,7 +82,7 @@ impl QuorumAttempt {
         let left = self.timeouts.left(voted.elapsed());
         if self.requests().any(short) && recovery::recovered(&self.quorum, voted, left.new).await {
             self.voted_twice.store(true, Ordering::Relaxed);
-            let (mut released, abstained) = self.release_abstained(&votes);
+            let mut released = self.release_abstained(&votes);
             released.gather(self.timeouts.left(voted.elapsed()), |_| false).await;
             // A release that is executed later could undo the next vote.
             if released.into_answers().filter(Result::is_ok).count() == abstained {
@@ -91,10 +92,9 @@ impl QuorumAttempt {
         votes
     }
 
-    /// Releases, before the next vote, what nodes granted before they had recovered, since those grants never count. Also
-    /// returns the number of releases.
-    fn release_abstained(&self, votes: &Round<Ballot>) -> (Round<Result<Released, StoreError>>, usize) {
-        let released = Round::ask(&self.quorum, |quorum, node| {
+    /// Releases, before the next vote, what nodes granted before they had recovered, since those grants never count.
+    fn release_abstained(&self, votes: &Round<Ballot>) -> Round<Result<Released, StoreError>> {
+        Round::ask(&self.quorum, |quorum, node| {
             let ballots = self.asked.iter().zip(votes.of(node));
             let abstained = ballots.filter(|(_, ballot)| matches!(ballot, Ballot::Abstains(_)));
             let holds: Vec<Hold> = abstained.map(|(asked, _)| asked.hold.clone()).collect();
@@ -102,8 +102,7 @@ impl QuorumAttempt {
                 let releases: Vec<_> = holds.iter().map(|hold| (hold, Duration::ZERO)).collect();
                 quorum.insist(node, releases.len(), quorum.store(node).release_each(&releases)).await
             }
-        });
-        (released, self.requests().map(|which| abstentions(votes, which)).sum())
+        })
     }
 
     async fn gathered(self: &Arc<Self>, timeouts: Timeouts) -> Round<Ballot> {
