@@ -61,11 +61,9 @@ impl Observed {
         if planted!("a node is as old as its own clock says") {
             return told;
         }
-        let sighting = match self.sighting.take().filter(|sighting| sighting.id == told.id) {
-            Some(sighting) => sighting,
-            None => Sighting { id: told.id.clone(), age: Duration::ZERO, at: now },
-        };
-        let age = self.sighting.insert(sighting).age(now);
+        let known = self.sighting.take().filter(|sighting| sighting.id == told.id);
+        let just_met = || Sighting { id: told.id.clone(), age: Duration::ZERO, at: now };
+        let age = self.sighting.insert(known.unwrap_or_else(just_met)).age(now);
         Incarnation { age, ..told }
     }
 

@@ -60,7 +60,8 @@ pub(super) struct NodeReleases {
     asked: HashSet<Token>,
     /// Notifies of the answers to them, in the order in which they are waited for.
     answered: Arc<Notify>,
-    worked_off: bool,
+    /// True while the pending ones are worked off. If not, the next release that is queued starts the work.
+    pub(super) worked_off: bool,
 }
 
 impl NodeReleases {
@@ -137,11 +138,6 @@ impl NodeReleases {
         } else {
             self.pending.insert(pending.hold.token, pending);
         }
-    }
-
-    /// Stops the work. The next release that is queued starts it again.
-    pub(super) fn stop(&mut self) {
-        self.worked_off = false;
     }
 
     /// Returns what notifies of the next answer if the node has not answered the release of one of these tokens.
