@@ -7,7 +7,6 @@ mod aftercare;
 mod ballot;
 mod books;
 mod circuit_breaker;
-mod counting;
 mod fences;
 mod inspect;
 mod listening;

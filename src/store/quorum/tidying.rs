@@ -11,7 +11,6 @@ use crate::{
         Acquisition, Grant,
         quorum::{
             ballot::Ballot,
-            counting::can_give_way,
             releases::{FIRST_REPEAT, PendingRelease},
             round::Round,
             voting::{QuorumAttempt, Raises},
@@ -87,8 +86,7 @@ impl QuorumAttempt {
     /// Releases what a node granted to a request that waits, and queues it there again at its place: the same on all nodes, or
     /// the end if it has none.
     fn give_way(&self, node: usize, which: usize, ballot: &Ballot) {
-        let asked = &self.asked[which];
-        let queued_again = can_give_way(asked).then(|| Arc::clone(asked));
+        let queued_again = self.can_give_way(which).then(|| Arc::clone(&self.asked[which]));
         if queued_again.is_some() && planted!("nobody gives way in a split") {
             return;
         }
@@ -141,13 +139,11 @@ impl QuorumAttempt {
     /// Notes the fence that a node gave to a granted token later than the others. Returns false if the token is over.
     fn note_late(&self, node: usize, token: Token, ballot: &Ballot, now: Moment) -> bool {
         self.quorum.books(|books| {
-            let granted = books.tokens.granted(token, now);
-            if let Some((given, said)) =
-                granted.and_then(|granted| granted.fence.as_ref()).zip(ballot.fence())
-            {
+            let Some(granted) = books.tokens.granted(token, now) else { return false };
+            if let (Some(given), Some(said)) = (&granted.fence, ballot.fence()) {
                 given.said(node, said);
             }
-            granted.is_some()
+            true
         })
     }
 
