@@ -66,8 +66,7 @@ impl Demand {
         self.read_at = Some(now);
     }
 
-    /// Returns true if a reader was seen lately. Any number of them is granted in one turn, and nobody tells how many of those
-    /// ahead are readers.
+    /// Returns true if a reader was seen lately: nobody tells how many of those ahead are readers, all granted in one turn.
     fn has_readers(&self, now: Moment) -> bool {
         self.read_at.is_some_and(|read| read.elapsed(now) <= LONGEST_MEMORY)
             && !planted!("readers are expected to be served one after the other")
@@ -114,9 +113,8 @@ impl Demand {
         self.since_wait = 0;
     }
 
-    /// Returns the turns of a waiter with so many ahead. `age` is how long the holder, which has all of the resource, has
-    /// held it, as far as is known. `None` if the holder takes much longer than any hold that has been seen, or if there are
-    /// readers.
+    /// Returns the turns of a waiter with so many ahead, if the holder of all of the resource is known to have held for `age`.
+    /// `None` if there are readers, or if the holder takes much longer than any hold that has been seen.
     pub(crate) fn turns(&self, ahead: u64, age: Option<Duration>, now: Moment) -> Option<f64> {
         if self.has_readers(now) {
             return None;

@@ -62,8 +62,7 @@ impl Pauses {
         }
     }
 
-    /// Returns the pause after the `made`-th attempt, given a random `draw` in `0.0..1.0`. `None` if that was the last
-    /// attempt.
+    /// Returns the pause after the `made`-th attempt, given a random `draw` in `0.0..1.0`; `None` after the last attempt.
     pub(crate) fn pause(&self, made: u32, draw: f64) -> Option<Duration> {
         match self {
             Self::BuiltIn(backoff) => backoff.pause(made, draw),

@@ -41,8 +41,7 @@ impl Renewals {
         self.heartbeat = now;
     }
 
-    /// Returns true if the lease may be renewed by itself now. If not, the reason is kept as the reason of the coming
-    /// loss.
+    /// Returns true if the lease may be renewed by itself now. If not, the reason is kept as that of the coming loss.
     pub(crate) fn may_renew(&mut self, now: Moment) -> bool {
         let used_up = self.plan.max_renewals.is_some_and(|most| self.made >= most);
         let silent = self.plan.heartbeat.is_some_and(|most| self.heartbeat.elapsed(now) > most);

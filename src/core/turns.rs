@@ -1,4 +1,4 @@
-//! The turns of a queue: how long one takes, as the waits that were granted have shown.
+//! The turns of a queue, and the rounds of a resource that several processes hand on: how long they take, as grants have shown.
 
 use std::time::Duration;
 
@@ -14,8 +14,7 @@ const PASSED: f64 = 2.0 * HALF_LIFE;
 /// a wrong estimate would stay for ever where callers give up because of it: nobody waits then who could correct it.
 pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
-/// The time after which everything is forgotten. One holder that hangs for hours makes a turn of hours, which must not be
-/// believed for as long.
+/// The time after which everything is forgotten, also turns of hours, which one holder that hangs for hours makes.
 pub(crate) const LONGEST_MEMORY: Duration = Duration::from_mins(10);
 
 /// The granted waits in seconds, and their turns, older ones with less weight.
@@ -27,8 +26,7 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Notes a wait of so many turns that ended with a grant. The first one may be a small part of a turn: then a `hold`, if
-    /// one is known, counts as a turn too.
+    /// Notes a wait of so many turns that was granted. The first may be a small part of one: then a known `hold` counts too.
     pub(crate) fn served(&mut self, turns: f64, waited: Duration, hold: Option<f64>, now: Moment) {
         (self.waited, self.turns) = match (self.served_at, self.turn(now)) {
             (Some(last), Some(turn)) => {

@@ -18,8 +18,7 @@ pub fn guard_band(ttl: Duration) -> Duration {
     (ttl / 100).max(Duration::from_millis(10))
 }
 
-/// Applies jitter to an interval: shortens it by up to a tenth, given a random `draw` in `0.0..1.0`, so that leases that
-/// started together drift apart.
+/// Shortens an interval by up to a tenth, given a random `draw` in `0.0..1.0`, so that leases of one moment drift apart.
 pub(crate) fn jitter(interval: Duration, draw: f64) -> Duration {
     interval.mul_f64(1.0 - draw.clamp(0.0, 1.0) / 10.0)
 }
@@ -116,8 +115,7 @@ impl Validity {
         sent + ttl.saturating_sub(drift_allowance(ttl) + guard_band(ttl))
     }
 
-    /// Returns the status of the lease at `now`. Unlike [`status`](Self::status), it reports an end that nobody has
-    /// noticed yet.
+    /// Returns the status of the lease at `now`: unlike [`status`](Self::status), also an end that nobody has noticed yet.
     pub(crate) fn status_at(&self, now: Moment) -> LeaseStatus {
         match self.status {
             LeaseStatus::Held | LeaseStatus::AtRisk if now >= self.until => {
@@ -142,9 +140,8 @@ impl Validity {
         if self.is_valid(now) { self.until.remaining(now) } else { Duration::ZERO }
     }
 
-    /// Records a renewal that was sent at `sent` and confirmed at `now`. It counts only while the lease is valid: a lease
-    /// whose time ran out is lost, whatever the store says later, because its holder was told so. Returns true if it
-    /// counted.
+    /// Records a renewal that was sent at `sent` and confirmed at `now`. Returns true if it counts: a lease whose time ran out
+    /// is lost, whatever the store says later, because its holder was told so.
     pub(crate) fn renewed(&mut self, sent: Moment, now: Moment) -> bool {
         if !self.is_valid(now) {
             return false;

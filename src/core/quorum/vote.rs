@@ -56,8 +56,7 @@ impl Tally {
         } else if is_no {
             Verdict::No
         } else if self.open() > 0 {
-            // Open votes are awaited even if they cannot decide, so that a node is reported as silent only if it had time
-            // to answer.
+            // Even if they cannot decide: a node is reported as silent only if it had time to answer.
             Verdict::Open
         } else {
             Verdict::Short

@@ -94,8 +94,7 @@ impl QuorumAttempt {
         fences.filter(|&(which, fence)| !self.is_known(votes, which, fence)).collect()
     }
 
-    /// Raises fences on the nodes. They stay monotonic only if a majority of the holders knows the fence that is given
-    /// out.
+    /// Raises fences on the nodes: they stay monotonic only if a majority of the holders knows the fence that is given out.
     async fn write_back(self: &Arc<Self>, raises: &Arc<Raises>, answers: &mut [AcquireAnswer]) {
         if raises.is_empty() || planted!("the largest fence is not written back") {
             return;
@@ -203,8 +202,7 @@ impl QuorumAttempt {
         }
     }
 
-    /// Returns the holder that is in the way on most nodes, and the time until enough nodes have opened for a majority to
-    /// be free.
+    /// Returns the holder that is in the way on most nodes, and the time until enough of them have opened for a majority.
     fn refusal(&self, mut refusals: Vec<&Refusal>, free: usize) -> Refusal {
         refusals.sort_by_key(|refusal| refusal.remaining);
         let missing = self.quorum.needed() - free;

@@ -13,8 +13,7 @@ use crate::{
 pub(super) enum Ballot {
     /// Its answer counts: a grant is a vote for the request, any other answer is one against it.
     Counts(Acquired),
-    /// It granted, but may have forgotten a lease or a fence that speaks against the grant. The grant does not count, for
-    /// this reason.
+    /// It granted, which does not count: for this reason it may have forgotten a lease or a fence that speaks against it.
     Abstains(StoreError),
     /// It refused because waiting would not help.
     Never(StoreError),
@@ -88,9 +87,8 @@ fn covers(memory: &Memory, grant: &Grant) -> bool {
 }
 
 impl Quorum {
-    /// Requests all of these of a node, with fences from `first` on. Grants count only if the node has recovered. That is
-    /// checked *afterwards*, because any restart that matters happened before the vote. Also returns the clock of the
-    /// node at the vote.
+    /// Requests all of these of a node, with fences from `first` on. Also returns its clock at the vote. Grants count only if
+    /// it has recovered, which is checked *afterwards*, because any restart that matters happened before the vote.
     pub(super) async fn ballots(
         &self,
         node: usize,

@@ -127,9 +127,8 @@ impl Books {
         notifications
     }
 
-    /// Marks the tokens of an attempt as wanted again on a node that is about to be asked, which holds their pending releases
-    /// back. Returns true for each that is too late: its release is in flight already, or it was released or asked for again
-    /// meanwhile.
+    /// Marks the tokens of an attempt as wanted again on a node that is about to be asked: holds their pending releases back.
+    /// Returns true for each that is too late: its release is in flight, or it was released or asked for again meanwhile.
     pub(super) fn want_again(
         &mut self,
         node: usize,

@@ -97,8 +97,7 @@ fn in_one_queue(queues: Vec<Vec<Waiter>>, enough: usize) -> Vec<Waiter> {
     agreed.into_iter().map(|(.., waiter)| Waiter { waited: None, ..waiter }).collect()
 }
 
-/// Lists the names that enough nodes have. A page of each node ends at another name, so what is behind the first of these ends
-/// is left to the next page of all nodes.
+/// Lists the names that enough nodes have, up to the first name at which the page of a node ends: the rest is on the next one.
 pub(super) async fn list(quorum: &Arc<Quorum>, walk: &Walk) -> Result<Listing, StoreError> {
     /// The largest number of pages of each node for one page of all.
     const PAGES: usize = 8;

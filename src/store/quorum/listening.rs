@@ -15,8 +15,7 @@ use crate::{
     },
 };
 
-/// Merges what the nodes send to this inbox. The stream ends when those of all nodes have ended: without queues there is
-/// nothing to listen to.
+/// Merges what the nodes send to this inbox. The stream ends when those of all nodes have, because none of them has queues.
 pub(super) fn listen(quorum: &Arc<Quorum>, inbox: Inbox) -> Notifications {
     let told = quorum.books(|books| books.subscribe(inbox));
     let told = stream::unfold(told, async |mut told| Some((told.recv().await?, told)));

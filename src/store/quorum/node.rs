@@ -22,8 +22,7 @@ impl fmt::Debug for NamedNode {
 #[derive(Debug, Default)]
 pub(super) struct Observed {
     pub(super) breaker: CircuitBreaker,
-    /// True once a call to the node has ended, with or without success. Before that it may have to be connected, which
-    /// takes longer than an answer.
+    /// True once a call to the node has ended, also without success. The first one may have to connect, which takes longer.
     pub(super) is_met: bool,
     /// The first incarnation that was met.
     first: Option<String>,
@@ -31,11 +30,9 @@ pub(super) struct Observed {
     sighting: Option<Sighting>,
 }
 
-/// The observed age of an incarnation.
-///
-/// A server's own uptime is the difference of two times of its wall clock. A machine that boots with a wrong clock, which
-/// is then corrected, makes it hours too long. So nothing is decided by it. An incarnation is as old as the time since this
-/// client met it, or as the time since a majority of the nodes heard of it, each by its own clock.
+/// The observed age of an incarnation: the time since this client met it, or since a majority of the nodes heard of it, each by
+/// its own clock. Nothing is decided by the uptime that a server reports: it is the difference of two times of its wall clock,
+/// and hours too long where a machine booted with a wrong clock that was then corrected.
 #[derive(Debug)]
 struct Sighting {
     id: String,

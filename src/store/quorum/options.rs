@@ -87,8 +87,7 @@ impl Timeouts {
         Self { met: self.met, new: self.new.saturating_sub(spent).max(self.met) }
     }
 
-    /// Returns the timeouts that are left after `spent`: `new` is reduced by it, and `met` is capped at the reduced
-    /// `new`.
+    /// Returns the timeouts that are left after `spent`: `new` is reduced by it, and `met` is capped at the rest.
     pub(super) fn left(self, spent: Duration) -> Self {
         let new = self.new.saturating_sub(spent);
         Self { met: self.met.min(new), new }

@@ -68,8 +68,7 @@ async fn recover(in_progress: InProgress) {
     });
 }
 
-/// Waits until nodes have been taught since `voted`, so that another vote may be decided. Returns true if that was in
-/// time.
+/// Waits until nodes have been taught since `voted`, so that another vote may be decided. Returns true if that was in time.
 pub(super) async fn recovered(quorum: &Quorum, voted: Instant, within: Duration) -> bool {
     let recovered = async {
         loop {
@@ -135,8 +134,7 @@ async fn teach(quorum: &Arc<Quorum>) -> Result<bool, NotYet> {
     Ok(join_all(taught).await.contains(&true))
 }
 
-/// Asks all nodes since when they know the incarnations that are too young, and tells them of these. Returns true if one
-/// is old enough from now on.
+/// Asks all nodes since when they know the incarnations that are too young, and tells them. Returns true if one is old enough.
 async fn compare_ages(quorum: &Arc<Quorum>) -> bool {
     let max_ttl = quorum.options.max_ttl;
     let young = |now| quorum.books(|books| books.nodes.iter().map(|node| node.young(now, max_ttl)).collect());

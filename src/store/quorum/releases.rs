@@ -41,8 +41,7 @@ impl PendingRelease {
         Self { hold, opening, end, attempt, again: None, queued_again: None }
     }
 
-    /// Returns the same release for a token that is not queued again. The acquisition that would queue it may still be
-    /// executed.
+    /// Returns the same release for a token that is not queued again; the call that would queue it may still be executed.
     pub(super) fn without_place(self) -> Self {
         let again = self.again.or(self.queued_again.as_ref().map(|_| FIRST_REPEAT));
         Self { again, queued_again: None, ..self }
@@ -75,8 +74,7 @@ impl NodeReleases {
         !std::mem::replace(&mut self.worked_off, true)
     }
 
-    /// Sets a release aside, together with what is set aside of the same token already, until its token is released or its
-    /// next attempt does not reach the node.
+    /// Sets a release aside, with what is aside of its token already, until that is released or an attempt misses the node.
     pub(super) fn set_aside(&mut self, pending: PendingRelease) {
         if self.aside.len() >= MOST_PENDING {
             return;
@@ -129,8 +127,7 @@ impl NodeReleases {
         self.note_answer(token);
     }
 
-    /// Puts back a release that has failed and may still be executed. It stays in flight, and is pending all the same, unless
-    /// its token is wanted again.
+    /// Puts back a release that failed and may still be executed: in flight, and pending too unless its token is wanted.
     pub(super) fn failed(&mut self, pending: PendingRelease, is_wanted: bool) {
         self.note_answer(pending.hold.token);
         if is_wanted {

@@ -54,8 +54,7 @@ async fn decide<T: 'static>(round: &mut Votes<T>, questions: usize, timeouts: Ti
     round.gather(timeouts, |round| (0..questions).all(|which| is_decided(round, which))).await;
 }
 
-/// Renews on every node. A node that lost the lease is repaired. The repair does not count as a vote, since somebody else
-/// may have held the lease there in between.
+/// Renews on every node, and repairs those that lost the lease. A repair is no vote: somebody else may have held in between.
 pub(super) async fn renew(
     quorum: Arc<Quorum>,
     renewals: Vec<(Hold, Duration)>,

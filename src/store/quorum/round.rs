@@ -133,8 +133,7 @@ impl<T: 'static> Round<T> {
         tally
     }
 
-    /// Returns the nodes that have no vote on one question: their answer is an `error`, or they have not answered `within`
-    /// that time.
+    /// Returns the nodes without a vote on one question: they answer with an `error`, or have not answered `within` that time.
     pub(super) fn failures<'a>(
         &'a self,
         question: usize,

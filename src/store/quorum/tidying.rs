@@ -83,8 +83,7 @@ impl QuorumAttempt {
         split.into_iter().for_each(|node| self.give_way(node, which, &votes.of(node)[which]));
     }
 
-    /// Releases what a node granted to a request that waits, and queues it there again at its place: the same on all nodes, or
-    /// the end if it has none.
+    /// Releases what a node granted to a request that waits, and queues it there again: at its place, or at the end.
     fn give_way(&self, node: usize, which: usize, ballot: &Ballot) {
         let queued_again = self.can_give_way(which).then(|| Arc::clone(&self.asked[which]));
         if queued_again.is_some() && planted!("nobody gives way in a split") {
@@ -93,8 +92,7 @@ impl QuorumAttempt {
         self.quorum.release_later(node, PendingRelease { queued_again, ..self.left(which, ballot) });
     }
 
-    /// Handles what a ballot other than a grant left for a request that waits. What may still be executed is released
-    /// together with the token.
+    /// Handles a ballot that is no grant for a request that waits. What may still be executed is released with the token.
     fn left_by_waiter(&self, node: usize, which: usize, ballot: &Ballot) {
         let (token, now) = (self.asked[which].hold.token, self.quorum.now());
         if matches!(ballot, Ballot::Abstains(_)) {
@@ -126,8 +124,7 @@ impl QuorumAttempt {
                         }
                     }
                     _ if planted!("what a node grants late to a failed attempt is left there") => {}
-                    // Not granted, or already over: it has ended, or was released, and this node may have executed the
-                    // release first.
+                    // Not granted, or over: it ended, or was released, which this node may have executed first.
                     _ => self.release_later(node, which, ballot),
                 }
             }
