@@ -94,11 +94,15 @@ mod tests {
     }
 
     #[test]
-    fn renewals_that_are_used_up_are_to_blame() {
+    fn renewals_that_are_used_up_are_to_blame_and_a_dead_renewer_unless_something_else_was_before() {
         let mut renewals = Renewals::new(RenewalPlan { max_renewals: Some(1), ..ENDLESS }, at(0));
         assert!(renewals.may_renew(at(1)));
         renewals.confirmed();
+        renewals.renewer_died();
+        assert_eq!(renewals.reason(at(1)), LossReason::RenewerDied);
         assert!(!renewals.may_renew(at(2)));
+        assert_eq!(renewals.reason(at(2)), LossReason::MaxRenewals);
+        renewals.renewer_died();
         assert_eq!(renewals.reason(at(2)), LossReason::MaxRenewals);
     }
 
@@ -112,16 +116,6 @@ mod tests {
         renewals.heartbeat(at(6));
         assert!(renewals.may_renew(at(7)));
         assert_eq!(renewals.reason(at(7)), LossReason::Expired);
-    }
-
-    #[test]
-    fn a_dead_renewer_is_to_blame_unless_something_else_was_before() {
-        let mut renewals = Renewals::new(RenewalPlan { max_renewals: Some(0), ..ENDLESS }, at(0));
-        renewals.renewer_died();
-        assert_eq!(renewals.reason(at(1)), LossReason::RenewerDied);
-        assert!(!renewals.may_renew(at(1)));
-        renewals.renewer_died();
-        assert_eq!(renewals.reason(at(1)), LossReason::MaxRenewals);
     }
 
     #[test]

@@ -191,22 +191,24 @@ mod tests {
     const BELIEVED: Duration = Duration::from_millis(9_798);
 
     #[test]
-    fn validity_counts_from_when_the_request_was_sent() {
+    fn validity_counts_from_when_the_request_was_sent_and_is_none_for_a_ttl_shorter_than_its_allowances() {
         let validity = Validity::granted(at(500), TTL);
         assert_eq!(validity.until, at(500) + BELIEVED);
         assert!(validity.is_valid(at(500) + BELIEVED - Duration::from_nanos(1)));
         assert!(!validity.is_valid(at(500) + BELIEVED));
         assert_eq!(validity.remaining(at(1_500)), BELIEVED - Duration::from_secs(1));
+        assert!(!Validity::granted(at(0), Duration::from_millis(12)).is_valid(at(0)));
     }
 
     #[test]
-    fn a_lease_goes_to_at_risk_and_back() {
+    fn a_lease_goes_to_at_risk_and_back_by_the_latest_renewal_that_was_sent() {
         let mut validity = Validity::granted(at(0), TTL);
         assert!(validity.missed());
         assert!(!validity.missed(), "no news the second time");
         assert_eq!(validity.status_at(at(4_000)), LeaseStatus::AtRisk);
         assert!(validity.renewed(at(4_000), at(4_010)));
         assert_eq!(validity.status_at(at(4_010)), LeaseStatus::Held);
+        assert!(validity.renewed(at(3_000), at(4_020)), "an older one does not move the end back");
         assert_eq!(validity.until, at(4_000) + BELIEVED);
     }
 
@@ -215,14 +217,6 @@ mod tests {
         let mut validity = Validity::granted(at(0), TTL);
         assert!(!validity.renewed(at(9_000), at(9_800)));
         assert_eq!(validity.status_at(at(9_800)), LeaseStatus::Lost(LossReason::Expired));
-    }
-
-    #[test]
-    fn an_older_renewal_does_not_move_the_end_back() {
-        let mut validity = Validity::granted(at(0), TTL);
-        assert!(validity.renewed(at(5_000), at(5_001)));
-        assert!(validity.renewed(at(4_000), at(5_002)));
-        assert_eq!(validity.until, at(5_000) + BELIEVED);
     }
 
     #[test]
@@ -236,12 +230,6 @@ mod tests {
     }
 
     #[test]
-    fn a_ttl_shorter_than_its_allowances_is_never_valid() {
-        let validity = Validity::granted(at(0), Duration::from_millis(12));
-        assert!(!validity.is_valid(at(0)));
-    }
-
-    #[test]
     fn an_interval_is_jittered_by_at_most_a_tenth() {
         assert_eq!(jitter(TTL, 0.0), TTL);
         assert_eq!(jitter(TTL, 1.0), Duration::from_secs(9));
@@ -249,9 +237,7 @@ mod tests {
 
     #[test]
     fn every_reason_has_a_word_and_a_sentence_of_its_own() {
-        use LossReason::{
-            Expired, Forced, HeartbeatMissed, MaxHold, MaxRenewals, NotHeld, Released, RenewerDied, ShutDown,
-        };
+        use LossReason::*;
         let held_too_long = [Expired, MaxRenewals, MaxHold, HeartbeatMissed, RenewerDied];
         let all = [&held_too_long[..], &[NotHeld, ShutDown, Released, Forced]].concat();
         let words: BTreeSet<_> = all.iter().map(|reason| reason.as_str()).collect();

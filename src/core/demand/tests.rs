@@ -84,18 +84,15 @@ fn a_wait_of_an_hour_behind_a_holder_that_hung_is_not_believed_for_long() {
     let (hour, minute) = (3_600_000, 60_000);
     let mut demand = after_holds(&[10; 16], 0);
     demand.served(Mode::Exclusive, 1.0, ms(hour), at(hour));
-    assert_eq!(
-        expected(&demand, 0, None, hour + 10 * minute),
-        Some(u128::from(hour)),
-        "nothing else is known"
-    );
-    assert_eq!(expected(&demand, 0, None, hour + 10 * minute + 1), None);
+    let first = |demand: &Demand, now| expected(demand, 0, None, now);
+    assert_eq!(first(&demand, hour + 10 * minute), Some(hour.into()), "nothing else is known");
+    assert_eq!(first(&demand, hour + 10 * minute + 1), None);
     demand.held(ms(10), at(hour + 10));
-    assert_eq!(expected(&demand, 0, None, hour + minute), Some(u128::from(hour)), "that was its own hold");
+    assert_eq!(first(&demand, hour + minute), Some(hour.into()), "that was its own hold");
     demand.held(ms(10), at(hour + minute + 11));
-    assert_eq!(expected(&demand, 0, None, hour + minute + 11), Some(10), "holds go on as before");
+    assert_eq!(first(&demand, hour + minute + 11), Some(10), "holds go on as before");
     demand.served(Mode::Exclusive, 1.0, ms(20), at(hour + minute + 40));
-    assert_eq!(expected(&demand, 0, None, hour + minute + 40), Some(15), "the hour is forgotten");
+    assert_eq!(first(&demand, hour + minute + 40), Some(15), "the hour is forgotten");
 }
 
 #[test]

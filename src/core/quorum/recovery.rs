@@ -139,12 +139,14 @@ mod tests {
     const MAX_TTL: Duration = Duration::from_secs(10);
     const OLD: Duration = Duration::from_secs(20);
 
-    fn report(age: Duration, recovered: Option<u64>, last: u64, clock: u64) -> Option<Report> {
+    fn recovered(durable: bool, fence: u64) -> Recovered {
+        Recovered { incarnation: "i".to_owned(), durable, fence: Fence::new(fence) }
+    }
+
+    fn report(age: Duration, taught: Option<u64>, last: u64, clock: u64) -> Option<Report> {
         let incarnation = Incarnation { id: "i".to_owned(), age, durable: false };
-        let taught =
-            |fence| Recovered { incarnation: "i".to_owned(), durable: false, fence: Fence::new(fence) };
         let (last, clock) = (Fence::new(last), Fence::new(clock));
-        Some(Report { incarnation, recovered: recovered.map(taught), last, clock })
+        Some(Report { incarnation, recovered: taught.map(|fence| recovered(false, fence)), last, clock })
     }
 
     fn taught(reports: &[Option<Report>], fresh_start: bool) -> Result<Vec<(usize, u64)>, NotYet> {
@@ -153,22 +155,15 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_taught_what_a_majority_of_those_that_have_not_forgotten_know() {
+    fn a_node_that_is_not_young_is_taught_what_a_majority_of_those_that_have_not_forgotten_know() {
         let (first, second) = (report(OLD, Some(1), 70, 5), report(OLD, Some(1), 90, 5));
-        let forgot = report(OLD, None, 3, 5);
-        assert_eq!(taught(&[first.clone(), second.clone(), forgot.clone()], false), Ok(vec![(2, 90)]));
-        assert_eq!(taught(&[first.clone(), second.clone(), None], false), Ok(vec![]));
-        assert_eq!(taught(&[first, None, forgot], false), Err(NotYet::Missing));
-    }
-
-    #[test]
-    fn a_node_that_is_young_is_not_taught() {
-        let young = report(Duration::from_secs(4), None, 3, 5);
-        let reports = [report(OLD, Some(1), 70, 5), report(OLD, Some(1), 90, 5), young];
-        let left = Duration::from_millis(6_102);
-        for fresh_start in [false, true] {
-            assert_eq!(taught(&reports, fresh_start), Err(NotYet::Young(left)));
-        }
+        let reports = |forgetful| [first.clone(), second.clone(), forgetful];
+        assert_eq!(taught(&reports(report(OLD, None, 3, 5)), false), Ok(vec![(2, 90)]));
+        assert_eq!(taught(&reports(None), false), Ok(vec![]));
+        assert_eq!(taught(&[first.clone(), None, report(OLD, None, 3, 5)], false), Err(NotYet::Missing));
+        let young = reports(report(Duration::from_secs(4), None, 3, 5));
+        let not_yet = Err(NotYet::Young(Duration::from_millis(6_102)));
+        assert_eq!((taught(&young, false), taught(&young, true)), (not_yet.clone(), not_yet));
     }
 
     #[test]
@@ -195,18 +190,15 @@ mod tests {
     #[test]
     fn a_durable_node_counts_after_a_restart_unless_it_is_empty() {
         let after = Incarnation { id: "later".to_owned(), age: Duration::ZERO, durable: true };
-        let written =
-            |durable| Recovered { incarnation: "earlier".to_owned(), durable, fence: Fence::new(7) };
-        assert!(after.has_recovered(Some(&written(true))));
-        assert!(!after.has_recovered(Some(&written(false))));
+        assert!(after.has_recovered(Some(&recovered(true, 7))));
+        assert!(!after.has_recovered(Some(&recovered(false, 7))));
         assert!(!after.has_recovered(None));
-        assert!(!Incarnation { durable: false, ..after }.has_recovered(Some(&written(true))));
+        assert!(!Incarnation { durable: false, ..after }.has_recovered(Some(&recovered(true, 7))));
     }
 
     #[test]
     fn a_grant_from_before_the_recovery_does_not_count() {
-        let recovered = Recovered { incarnation: "i".to_owned(), durable: false, fence: Fence::new(7) };
-        assert!(!recovered.covers(Some(Fence::new(7))) && recovered.covers(Some(Fence::new(8))));
-        assert!(recovered.covers(None));
+        let covers = |fence| recovered(false, 7).covers(fence);
+        assert!(!covers(Some(Fence::new(7))) && covers(Some(Fence::new(8))) && covers(None));
     }
 }

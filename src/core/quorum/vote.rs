@@ -119,36 +119,27 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_decided_as_soon_as_it_can_be() {
-        for (votes, verdict) in [
-            (tally(5, 0, 0, 0), Verdict::Open),
-            (tally(5, 3, 0, 0), Verdict::Yes),
-            (tally(5, 2, 0, 2), Verdict::Open),
-            (tally(5, 3, 0, 2), Verdict::Yes),
-            (tally(5, 0, 3, 0), Verdict::No),
-            (tally(5, 2, 2, 1), Verdict::No),
-            (tally(5, 0, 2, 2), Verdict::Open),
-            (tally(5, 0, 2, 3), Verdict::Short),
-            (tally(5, 2, 0, 3), Verdict::Short),
-            (tally(5, 0, 0, 3), Verdict::Open),
-            (tally(4, 2, 2, 0), Verdict::No),
-            (tally(2, 1, 0, 1), Verdict::Short),
+    fn a_request_is_decided_as_soon_as_it_can_be_and_a_state_only_if_silent_nodes_cannot_change_it() {
+        use Verdict::{No, Open, Short, Yes};
+        for (votes, on_request, on_state) in [
+            (tally(5, 0, 0, 0), Open, Open),
+            (tally(5, 3, 0, 0), Yes, Yes),
+            (tally(5, 2, 0, 2), Open, Open),
+            (tally(5, 3, 0, 2), Yes, Yes),
+            (tally(5, 0, 3, 0), No, No),
+            (tally(5, 2, 1, 1), Open, Open),
+            (tally(5, 2, 1, 2), No, Short),
+            (tally(5, 2, 2, 1), No, Short),
+            (tally(5, 0, 2, 2), Open, Open),
+            (tally(5, 0, 2, 3), Short, Short),
+            (tally(5, 2, 0, 3), Short, Short),
+            (tally(5, 0, 0, 3), Open, Open),
+            (tally(4, 2, 2, 0), No, No),
+            (tally(4, 0, 2, 0), Open, No),
+            (tally(4, 2, 1, 1), No, Short),
+            (tally(2, 1, 0, 1), Short, Short),
         ] {
-            assert_eq!(votes.on_request(), verdict, "{votes:?}");
-        }
-    }
-
-    #[test]
-    fn a_state_is_certain_only_if_silent_nodes_cannot_change_it() {
-        for (votes, verdict) in [
-            (tally(5, 3, 0, 0), Verdict::Yes),
-            (tally(5, 0, 3, 0), Verdict::No),
-            (tally(5, 2, 1, 2), Verdict::Short),
-            (tally(5, 2, 1, 1), Verdict::Open),
-            (tally(4, 0, 2, 0), Verdict::No),
-            (tally(4, 2, 1, 1), Verdict::Short),
-        ] {
-            assert_eq!(votes.on_state(), verdict, "{votes:?}");
+            assert_eq!((votes.on_request(), votes.on_state()), (on_request, on_state), "{votes:?}");
         }
     }
 
