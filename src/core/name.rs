@@ -58,7 +58,7 @@ impl ResourceName {
 }
 
 /// The owner of re-entrant holds: a text of 1 to 512 bytes that one party of the application uses for itself alone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(Arc<str>);
 
 impl Owner {
@@ -213,12 +213,6 @@ impl fmt::Display for Owner {
     }
 }
 
-impl fmt::Debug for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Owner({:?})", self.0)
-    }
-}
-
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Token({}…)", self.prefix())
@@ -279,38 +273,34 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_reads_back() {
-        let owner = Owner::new("worker 7 {ü}").unwrap();
+    fn an_owner_reads_back_and_shows_itself_as_it_is() {
+        let text = "worker \"7\" {ü}";
+        let owner = Owner::new(text).unwrap();
         assert_eq!(Owner::decode(&owner.encoded()).unwrap(), owner);
         assert!(Owner::decode("%FF").is_err());
+        assert_eq!((owner.as_str(), owner.to_string()), (text, text.to_owned()));
+        assert_eq!(format!("{owner:?}"), format!("Owner({text:?})"));
     }
 
     #[test]
-    fn a_token_reads_back_and_shows_only_its_prefix() {
+    fn a_token_and_its_prefix_read_back_and_the_token_shows_only_that() {
         let token = Token::from_bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
         assert_eq!(token.to_hex().parse::<Token>().unwrap(), token);
         assert_eq!(format!("{token:?} {:?}", token.prefix()), "Token(01234567…) 01234567");
         for wrong in ["", "0123", "+1234567890123456789012345678901", "0123456789ABCDEF0123456789ABCDEF"] {
             assert!(wrong.parse::<Token>().is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_name_shows_itself_encoded_and_an_owner_as_it_is() {
-        let name = ResourceName::new(b"orders/{42}").unwrap();
-        assert_eq!((name.as_bytes(), name.to_string()), (&b"orders/{42}"[..], name.encoded()));
-        assert_eq!(format!("{name:?}"), format!("ResourceName({})", name.encoded()));
-        assert!(name.encoded().starts_with(&ResourceName::encode_prefix(b"orders/{")));
-        let owner = Owner::new("worker \"7\"").unwrap();
-        assert_eq!((owner.as_str(), owner.to_string()), ("worker \"7\"", "worker \"7\"".to_owned()));
-        assert_eq!(format!("{owner:?}"), r#"Owner("worker \"7\"")"#);
-    }
-
-    #[test]
-    fn a_token_prefix_reads_back_and_nothing_else_is_one() {
         assert_eq!("0123abcd".parse::<TokenPrefix>().unwrap().to_string(), "0123abcd");
         for wrong in ["", "0123abc", "0123abcde", "0123abcg"] {
             assert_eq!(wrong.parse::<TokenPrefix>().unwrap_err().field, "token prefix", "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_name_shows_itself_encoded() {
+        let name = ResourceName::new(b"orders/{42}").unwrap();
+        assert_eq!((name.as_bytes(), name.to_string()), (&b"orders/{42}"[..], name.encoded()));
+        assert_eq!(format!("{name:?}"), format!("ResourceName({})", name.encoded()));
+        assert!(name.encoded().starts_with(&ResourceName::encode_prefix(b"orders/{")));
     }
 }

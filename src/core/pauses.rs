@@ -40,9 +40,7 @@ impl Pauses {
         let checked = Backoff::DEFAULT.attempts(most)?;
         Ok(match self {
             Self::BuiltIn(backoff) => Self::BuiltIn(backoff.attempts(most)?),
-            Self::Own { function, ends, .. } => {
-                Self::Own { function, attempts: checked.max_attempts(), ends }
-            }
+            Self::Own { function, ends, .. } => Self::Own { function, attempts: checked.attempts, ends },
         })
     }
 
@@ -149,12 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_an_hour_at_most_whatever_the_function_says() {
-        assert_eq!(Pauses::by(|_, _| Some(Duration::MAX)).pause(1, 0.0), Some(Duration::from_secs(3600)));
-    }
-
-    #[test]
-    fn a_function_that_panics_is_replaced_by_the_built_in_pauses() {
+    fn a_function_is_held_to_pauses_of_an_hour_and_replaced_by_the_built_in_ones_where_it_panics() {
+        let endless = Pauses::by(|_, _| Some(Duration::MAX));
+        assert_eq!(endless.pause(1, 0.0), Some(Duration::from_secs(3600)));
         let panics = Pauses::by(|made, _| if made == 2 { panic!("a test") } else { None });
         assert_eq!(millis(&panics), [None, Some(150), None]);
     }
@@ -176,18 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_up_to_the_longest_and_begin_again() {
+    fn pauses_double_up_to_the_longest_and_begin_again_and_do_not_overflow_without_a_longest() {
         let mut doubling = Doubling::new(Duration::from_millis(10), Duration::from_millis(50));
         let mut pauses = || doubling.next().as_millis();
         assert_eq!([pauses(), pauses(), pauses(), pauses(), pauses()], [10, 20, 40, 50, 50]);
         doubling.reset();
         assert_eq!((doubling.next().as_millis(), doubling.first().as_millis()), (10, 10));
-    }
-
-    #[test]
-    fn pauses_without_a_longest_do_not_overflow() {
-        let mut doubling = Doubling::new(Duration::from_secs(1), Duration::MAX);
-        let last = (0..200).map(|_| doubling.next()).last();
+        let mut endless = Doubling::new(Duration::from_secs(1), Duration::MAX);
+        let last = (0..200).map(|_| endless.next()).last();
         assert_eq!(last, Some(Duration::from_secs(u32::MAX.into())));
     }
 }
