@@ -14,7 +14,7 @@ const LONGEST_PATIENCE: Duration = Duration::from_millis(160);
 pub(crate) struct QuorumTurn {
     stage: TurnStage,
     /// The nodes that have named it since its latest attempt was sent.
-    named_by: Vec<usize>,
+    pub(crate) named_by: Vec<usize>,
     /// The news that it was told since then. Each has it attempt on all nodes, so once is enough.
     told: Vec<TurnNews>,
     /// The number of split votes since one that was not, which make it patient. A holder that some nodes do not know of
@@ -92,14 +92,8 @@ impl QuorumTurn {
         !matches!(self.stage, TurnStage::Attempting { .. })
     }
 
-    /// Returns the nodes that have named it since its latest attempt was sent.
-    pub(crate) fn into_named_by(self) -> Vec<usize> {
-        self.named_by
-    }
-
-    /// Returns the time after which it should attempt again if its vote was split just now. The random `draw` is one in
-    /// `0.0..=1.0` for this number of splits. It differs from one waiter to another, so that those whose votes were
-    /// split together do not attempt together.
+    /// Returns the time after which it should attempt again if its vote was split just now. The random `draw` in
+    /// `0.0..=1.0` differs from waiter to waiter, so that those whose votes were split together do not attempt together.
     pub(crate) fn patience_after_split(&self, draw: impl FnOnce(u32) -> f64) -> Duration {
         patience(self.splits.saturating_add(1), draw)
     }
@@ -114,7 +108,13 @@ impl QuorumTurn {
     ) -> Vec<TurnStep> {
         let mut steps = Vec::new();
         match (event, self.stage) {
-            (TurnEvent::Begun, stage) => self.begin(stage),
+            (TurnEvent::Begun, stage) => {
+                // An attempt that was not answered has not told it yet.
+                let is_next = matches!(stage, TurnStage::Attempting { is_next: true, .. });
+                self.stage = TurnStage::Attempting { was_named: !self.named_by.is_empty(), is_next };
+                self.named_by.clear();
+                self.told.clear();
+            }
             (TurnEvent::Answered { split, is_held }, TurnStage::Attempting { was_named, is_next }) => {
                 self.stage = TurnStage::Waiting;
                 if was_named || !split.is_empty() {
@@ -146,14 +146,6 @@ impl QuorumTurn {
             | (TurnEvent::PatienceEnded, TurnStage::Attempting { .. } | TurnStage::Waiting) => {}
         }
         steps
-    }
-
-    fn begin(&mut self, before: TurnStage) {
-        // An attempt that was not answered has not told it yet.
-        let is_next = matches!(before, TurnStage::Attempting { is_next: true, .. });
-        self.stage = TurnStage::Attempting { was_named: !self.named_by.is_empty(), is_next };
-        self.named_by.clear();
-        self.told.clear();
     }
 
     /// Acts on the nodes that have named it, unless it attempts anyway.

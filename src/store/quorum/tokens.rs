@@ -98,9 +98,8 @@ impl Tokens {
                     QueuePlace { inbox: ticket.inbox, number: known.or(number), turn }
                 }
             });
-            if let (Some(ticket), Some(place @ Some(_))) = (asked.ticket, place.as_ref().map(|it| it.number))
-            {
-                let ticket = Some(QueueTicket { place, ..ticket });
+            if let Some(place) = place.as_ref().and_then(|place| place.number) {
+                let ticket = asked.ticket.map(|ticket| QueueTicket { place: Some(place), ..ticket });
                 *asked = Arc::new(Acquisition { ticket, ..Acquisition::clone(asked) });
             }
             self.wanted.insert(token, WantedToken { attempt, end, place, granted: None });
@@ -154,7 +153,7 @@ impl Tokens {
     /// Removes the place of a token that this attempt was granted. Returns the nodes that have named it since.
     pub(super) fn leave_queues(&mut self, token: Token, attempt: u64) -> Vec<usize> {
         let place = self.latest(token, attempt).and_then(|wanted| wanted.place.take());
-        place.map(|place| place.turn.into_named_by()).unwrap_or_default()
+        place.map(|place| place.turn.named_by).unwrap_or_default()
     }
 
     /// Returns the time after which a waiter should attempt again whose vote was split just now.

@@ -76,19 +76,15 @@ fn a_waiter_that_a_majority_names_is_told_once_for_each_attempt() {
     assert_eq!(steps_of(&events).1, told);
     let again = [&events[..], &[Begun, NOT_GRANTED, Named(1), Named(2), Named(3)]].concat();
     assert_eq!(last_of(&again), [Tell(HandedOver)]);
-    assert_eq!(steps_of(&again).0.into_named_by(), [1, 2, 3]);
+    assert_eq!(steps_of(&again).0.named_by, [1, 2, 3]);
 }
 
 #[test]
-fn nodes_that_name_it_during_an_attempt_count_once_it_is_answered() {
+fn it_is_told_once_its_attempt_is_answered_which_nodes_named_it_meanwhile_and_that_it_is_next() {
     assert_eq!(last_of(&[Named(1), Named(2), Named(3), NOT_GRANTED]), [Tell(HandedOver)]);
     assert_eq!(last_of(&[Named(1), Named(2), NOT_GRANTED]), [after(16)]);
     assert_eq!(last_of(&[Named(0), Named(2), Named(3), SPLIT]), [after(32)], "it gives one back");
     assert_eq!(last_of(&[Named(0), SPLIT]), []);
-}
-
-#[test]
-fn it_is_told_that_it_is_next_once_its_attempt_is_answered() {
     assert_eq!(last_of(&[BecomesNext, BecomesNext, NOT_GRANTED]), [Tell(Next)]);
     assert_eq!(last_of(&[BecomesNext, NOT_GRANTED, BecomesNext]), []);
     assert_eq!(last_of(&[BecomesNext, Begun, NOT_GRANTED]), [Tell(Next)], "no attempt was answered before");
