@@ -33,8 +33,10 @@ pub(super) async fn acquire(
     let sent = quorum.now();
     let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
     let timeouts = quorum.options.timeouts_for(shortest);
-    let (first, (number, before)) =
-        quorum.books(|books| (books.fence_clock.propose(asked.len(), sent), books.begin(&mut asked, sent)));
+    let (first, (number, before)) = quorum.books(|books| {
+        let place = books.fence_clock.place(sent);
+        (books.fence_clock.propose(asked.len(), sent), books.tokens.begin(&mut asked, place, sent))
+    });
     let (clock, voted_twice) = (AtomicU64::default(), AtomicBool::default());
     let attempt = QuorumAttempt { quorum, asked, number, before, first, clock, sent, timeouts, voted_twice };
     let attempt = Arc::new(attempt);

@@ -75,9 +75,7 @@ impl Quorum {
 /// Executes the pending releases of a node until none is left.
 async fn work_off(quorum: Arc<Quorum>, node: usize) {
     const AT_ONCE: usize = 256;
-    const FIRST_PAUSE: Duration = Duration::from_millis(20);
-    const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-    let mut pauses = Doubling::new(FIRST_PAUSE, LONGEST_PAUSE);
+    let mut pauses = Doubling::new(Duration::from_millis(20), Duration::from_secs(1));
     let mut taken = Taken { quorum: &quorum, node, pending: Vec::new(), done: false };
     loop {
         let now = quorum.now();

@@ -19,7 +19,7 @@ use crate::{
             fences::FenceClock,
             node::Observed,
             releases::{NodeReleases, PendingRelease},
-            tokens::{Before, Tokens},
+            tokens::Tokens,
         },
     },
 };
@@ -74,12 +74,6 @@ impl Books {
             lessons: LessonTimes::default(),
             subscribers: HashMap::new(),
         }
-    }
-
-    /// Begins an attempt on these requests, and gives those that wait in queues their place.
-    pub(super) fn begin(&mut self, asked: &mut [Arc<Acquisition>], now: Moment) -> (u64, Vec<Before>) {
-        let place = self.fence_clock.place(now);
-        self.tokens.begin(asked, place, now)
     }
 
     /// Removes the tokens of these holds, which nobody wants any more. Returns the number of the latest attempt.

@@ -18,7 +18,7 @@ fn pending(asked: &Acquisition, attempt: u64) -> PendingRelease {
 
 impl Books {
     fn begins(&mut self, asked: &Arc<Acquisition>) -> u64 {
-        self.begin(&mut [Arc::clone(asked)], NOW).0
+        self.tokens.begin(&mut [Arc::clone(asked)], None, NOW).0
     }
 
     /// Returns true if it is too late for this attempt on the first node.
