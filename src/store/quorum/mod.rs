@@ -21,7 +21,7 @@ mod tidying;
 mod tokens;
 mod voting;
 
-use std::{collections::HashSet, iter, sync::Arc, time::Duration};
+use std::{collections::HashSet, future::ready, iter, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 
@@ -34,7 +34,7 @@ use crate::{
     core::{InvalidValue, Mode, ResourceName, ensure, exact},
     runtime::env::{Clock, SystemClock},
     store::{
-        Acquired, Acquisition, Answers, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Names,
+        Acquired, Acquisition, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Names,
         Notifications, QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply, Store,
         StoreError, ToHolders, Walk, acquire_unless,
     },
@@ -129,18 +129,7 @@ impl QuorumStore {
         Ok(Self(Arc::new(Quorum::new(nodes, options, clock))))
     }
 
-    async fn acquire_together(&self, asked: &[Arc<Acquisition>]) -> Answers<Acquired> {
-        let refused =
-            |asked: &Acquisition| self.refused(asked.mode, asked.ttl.saturating_add(asked.lock_delay));
-        let acquire = |fit: Vec<_>| {
-            let quorum = Arc::clone(&self.0);
-            in_background(fit.len(), |reply| acquire::acquire(quorum, fit, reply))
-        };
-        acquire_unless(asked, refused, acquire).await
-    }
-
-    /// Returns the reason why this quorum can never grant such a request, if there is one. `ttl` is the whole time for
-    /// which the request may keep the resource closed.
+    /// Returns the reason, if any, why this quorum can never grant a request that may keep its resource closed for this `ttl`.
     fn refused(&self, mode: Mode, ttl: Duration) -> Option<StoreError> {
         if matches!(mode, Mode::Permits { .. }) {
             let reason = "permits need one store that counts them all; of 2 permits on 3 nodes, 3 holders could each \
@@ -153,24 +142,26 @@ impl QuorumStore {
             reason: format!("its nodes vote again {} after a restart (limits.max_ttl)", exact(max_ttl)),
         })
     }
-
-    async fn renew_together(&self, renewals: &[(&Hold, Duration)]) -> Answers<Renewed> {
-        let refused = renewals.iter().find_map(|(_, ttl)| self.refused(Mode::Exclusive, *ttl));
-        if let Some(error) = refused {
-            return iter::repeat_n(error, renewals.len()).map(Err).collect();
-        }
-        let (quorum, renewals) = (Arc::clone(&self.0), owned(renewals));
-        in_background(renewals.len(), |reply| renew_release::renew(quorum, renewals, reply)).await
-    }
 }
 
 impl Store for QuorumStore {
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired> {
-        self.acquire_together(asked).boxed()
+        let refused =
+            |asked: &Acquisition| self.refused(asked.mode, asked.ttl.saturating_add(asked.lock_delay));
+        let acquire = |fit: Vec<_>| {
+            let quorum = Arc::clone(&self.0);
+            in_background(fit.len(), |reply| acquire::acquire(quorum, fit, reply))
+        };
+        acquire_unless(asked, refused, acquire).boxed()
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        self.renew_together(renewals).boxed()
+        let refused = renewals.iter().find_map(|(_, ttl)| self.refused(Mode::Exclusive, *ttl));
+        if let Some(error) = refused {
+            return ready(iter::repeat_n(error, renewals.len()).map(Err).collect()).boxed();
+        }
+        let (quorum, renewals) = (Arc::clone(&self.0), owned(renewals));
+        in_background(renewals.len(), |reply| renew_release::renew(quorum, renewals, reply)).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
@@ -187,13 +178,10 @@ impl Store for QuorumStore {
     }
 
     fn list<'a>(&'a self, walk: &'a Walk) -> Reply<'a, Listing> {
-        async move {
-            match walk.names {
-                Names::Held | Names::WaitedFor => inspect::list(&self.0, walk).await,
-                Names::Registers => Err(no_registers()),
-            }
+        match walk.names {
+            Names::Held | Names::WaitedFor => inspect::list(&self.0, walk).boxed(),
+            Names::Registers => ready(Err(no_registers())).boxed(),
         }
-        .boxed()
     }
 
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {
@@ -205,7 +193,7 @@ impl Store for QuorumStore {
     }
 
     fn register<'a>(&'a self, _: &'a ResourceName, _: Option<&'a RegisterWrite>) -> Reply<'a, Register> {
-        async { Err(no_registers()) }.boxed()
+        ready(Err(no_registers())).boxed()
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {
