@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::core::{
     Mode, Moment, TokenPrefix,
-    rounds::{Rounds, Turn},
-    turns::{LONGEST_MEMORY, Turns, is_recent},
+    turns::{LONGEST_MEMORY, Rounds, Turn, Turns, is_recent},
 };
 
 /// The number of holds that are remembered.

@@ -16,7 +16,6 @@ mod pauses;
 mod quorum;
 mod readable;
 mod renewal;
-mod rounds;
 mod turns;
 mod validity;
 
