@@ -138,23 +138,24 @@ impl Drop for Taken<'_> {
 impl Quorum {
     /// Handles the news that a node has named a token as next.
     pub(super) fn named(self: &Arc<Self>, token: Token, node: usize) {
-        let remaining = self.books(|books| books.follow(token, None, TurnEvent::Named(node)));
-        if remaining == Remaining::Nobody {
+        if !self.follow(token, None, TurnEvent::Named(node)) {
             // A majority of the others was enough for it. The hold there counts until the lease is renewed or released.
             self.repair_later(node, token);
         }
-        self.await_majority(token, remaining);
     }
 
-    /// Has a waiter that only a minority has named attempt after a pause: the vote was split.
-    pub(super) fn await_majority(self: &Arc<Self>, token: Token, remaining: Remaining) {
+    /// Has a waiter handle an event, unless it has begun another attempt than this one. If then only a minority has named it, the
+    /// vote was split, and it attempts after a pause. Returns false if it has no place in the queues.
+    pub(super) fn follow(self: &Arc<Self>, token: Token, since: Option<u64>, event: TurnEvent<'_>) -> bool {
+        let remaining = self.books(|books| books.follow(token, since, event));
         if let Remaining::Patience(attempt, patience) = remaining {
             let quorum = Arc::clone(self);
             tokio::spawn(async move {
                 tokio::time::sleep(patience).await;
-                quorum.books(|books| books.follow(token, Some(attempt), TurnEvent::PatienceEnded));
+                quorum.follow(token, Some(attempt), TurnEvent::PatienceEnded);
             });
         }
+        remaining != Remaining::Nobody
     }
 
     /// Has a granted token hold, in the background, also on a node that lost it or has named it as next.

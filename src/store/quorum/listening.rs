@@ -42,7 +42,7 @@ impl Lines {
     /// Handles the notification of a node. Returns what it means for the quorum as a whole.
     fn hear(&mut self, node: usize, notification: Notification) -> Option<Notification> {
         let follow = |token: Token, event| {
-            self.quorum.books(|books| books.follow(token, None, event));
+            self.quorum.follow(token, None, event);
             None
         };
         match notification {

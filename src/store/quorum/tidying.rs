@@ -73,13 +73,12 @@ impl QuorumAttempt {
                 None => {}
             }
         }
-        let (quorum, token) = (&self.quorum, self.asked[which].hold.token);
+        let quorum = &self.quorum;
         let in_the_way = votes.on(which).flatten().filter_map(|ballot| Some(ballot.refusal()?.by.token));
         // As many as can refuse a request together.
         let is_held = most_named(in_the_way) > quorum.nodes.len() - quorum.needed();
         let answered = TurnEvent::Answered { split: &split, is_held };
-        let remaining = quorum.books(|books| books.follow(token, Some(self.number), answered));
-        quorum.await_majority(token, remaining);
+        quorum.follow(self.asked[which].hold.token, Some(self.number), answered);
         split.into_iter().for_each(|node| self.give_way(node, which, &votes.of(node)[which]));
     }
 
