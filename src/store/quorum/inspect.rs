@@ -46,13 +46,10 @@ pub(super) async fn inspect(
 ) -> Result<Inspection, StoreError> {
     // More than are wanted: holders that end at about the same time end in another order on each node.
     let about = (resource.clone(), limit.saturating_mul(2));
-    let (mut inspections, enough) =
-        all(quorum, about, |store, (name, most)| store.inspect(name, *most)).await?;
-    let queues: Vec<Vec<Waiter>> = inspections.iter_mut().map(|it| std::mem::take(&mut it.waiters)).collect();
+    let (inspections, enough) = all(quorum, about, |store, (name, most)| store.inspect(name, *most)).await?;
     let waiting = median(inspections.iter().map(|inspection| inspection.waiting));
-    let all_waiters_told =
-        inspections.iter().zip(&queues).all(|(it, waiters)| waiters.len() as u64 == it.waiting);
-    let mut waiters = in_one_queue(queues, enough);
+    let all_waiters_told = inspections.iter().all(|it| it.waiters.len() as u64 == it.waiting);
+    let mut waiters = in_one_queue(&inspections, enough);
     let total = median(inspections.iter().map(|inspection| inspection.total));
     let complete = inspections.iter().all(|inspection| inspection.holders.len() as u64 == inspection.total);
     let mut seen: BTreeMap<(TokenPrefix, bool), Vec<Holder>> = BTreeMap::new();
@@ -85,16 +82,17 @@ fn merged(mut holders: Vec<Holder>, enough: usize) -> Holder {
 
 /// Merges the queues of the nodes: those who wait on enough of them, in the order that all nodes have. On a node that lacks
 /// somebody, who comes later stands further in front than it is.
-fn in_one_queue(queues: Vec<Vec<Waiter>>, enough: usize) -> Vec<Waiter> {
-    let mut seen: BTreeMap<TokenPrefix, (usize, usize, Waiter)> = BTreeMap::new();
-    for (position, waiter) in queues.into_iter().flat_map(|queue| queue.into_iter().enumerate()) {
+fn in_one_queue(inspections: &[Inspection], enough: usize) -> Vec<Waiter> {
+    let mut seen: BTreeMap<TokenPrefix, (usize, usize, &Waiter)> = BTreeMap::new();
+    for (position, waiter) in inspections.iter().flat_map(|inspection| inspection.waiters.iter().enumerate())
+    {
         let (nodes, last, _) = seen.entry(waiter.token).or_insert((0, position, waiter));
         (*nodes, *last) = (*nodes + 1, position.max(*last));
     }
     let mut agreed: Vec<_> = seen.into_values().filter(|(nodes, ..)| *nodes >= enough).collect();
     agreed.sort_by_key(|(_, position, _)| *position);
     // The place in the queue was proposed to the nodes, and is no time of theirs.
-    agreed.into_iter().map(|(.., waiter)| Waiter { waited: None, ..waiter }).collect()
+    agreed.into_iter().map(|(.., waiter)| Waiter { waited: None, ..waiter.clone() }).collect()
 }
 
 /// Lists the names that enough nodes have, up to the first name at which the page of a node ends: the rest is on the next one.
