@@ -140,11 +140,11 @@ impl Books {
 
     /// Returns the nodes on which releases of these tokens are set aside.
     pub(super) fn aside(&self, tokens: impl Iterator<Item = Token> + Clone) -> Vec<(usize, Token)> {
-        let nodes = self.releases.iter().enumerate();
-        let aside =
-            nodes.flat_map(|(node, releases)| tokens.clone().map(move |token| (node, releases, token)));
-        let aside = aside.filter(|(_, releases, token)| releases.aside.contains_key(token));
-        aside.map(|(node, _, token)| (node, token)).collect()
+        let on = |(node, releases): (usize, &NodeReleases)| {
+            let aside = tokens.clone().filter(|token| releases.aside.contains_key(token));
+            aside.map(|token| (node, token)).collect::<Vec<_>>()
+        };
+        self.releases.iter().enumerate().flat_map(on).collect()
     }
 
     /// Queues the release of a hold on a node, or sets it aside until the later attempt that wants its token has ended.
