@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{core::Doubling, store::StoreError};
+use crate::store::StoreError;
 
 /// The number of consecutive failed calls after which the circuit of a node opens.
 const FAILURES: u32 = 3;
@@ -12,14 +12,12 @@ const FIRST_OPEN: Duration = Duration::from_millis(50);
 const LONGEST_OPEN: Duration = Duration::from_secs(1);
 
 /// The circuit breaker of one node, fed by the results of its calls.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CircuitBreaker {
     in_flight: usize,
     /// The time of its last answer, or of the first call after that. It counts only while calls are in flight.
     quiet_since: Option<Instant>,
     failures: u32,
-    /// The times for which the circuit stays open.
-    pauses: Doubling,
     /// While the circuit is open, the time for which it opens again, and the time of the next probe.
     open: Option<(Duration, Instant)>,
 }
@@ -68,22 +66,14 @@ impl CircuitBreaker {
         if !answers.iter().all(is_down) {
             self.quiet_since = Some(now);
             (self.failures, self.open) = (0, None);
-            self.pauses.reset();
         } else if !answers.is_empty() {
             self.failures = self.failures.saturating_add(1);
             // Calls that were in flight together fail together, which is no reason to keep the circuit open for longer.
             if self.failures >= FAILURES && (passage == Passage::Probe || self.open.is_none()) {
-                let open_for = self.pauses.next();
+                let open_for = self.open.map_or(FIRST_OPEN, |(before, _)| LONGEST_OPEN.min(2 * before));
                 self.open = Some((open_for, now + open_for));
             }
         }
-    }
-}
-
-impl Default for CircuitBreaker {
-    fn default() -> Self {
-        let pauses = Doubling::new(FIRST_OPEN, LONGEST_OPEN);
-        Self { in_flight: 0, quiet_since: None, failures: 0, pauses, open: None }
     }
 }
 
