@@ -119,10 +119,9 @@ impl Quorum {
     async fn memory(&self, node: usize, recovered: Option<Recovered>) -> Result<Memory, StoreError> {
         let incarnation = self.store(node).incarnation().await?;
         let is_first = self.books(|books| books.nodes[node].is_first(&incarnation));
-        match recovered.filter(|recovered| incarnation.has_recovered(Some(recovered))) {
-            Some(recovered) => return Ok(Some(recovered)),
-            None if self.options.fresh_start && is_first => return Ok(None),
-            None => {}
+        let recovered = recovered.filter(|recovered| incarnation.has_recovered(Some(recovered)));
+        if recovered.is_some() || self.options.fresh_start && is_first {
+            return Ok(recovered);
         }
         let now = self.now();
         let age = self.books(|books| books.nodes[node].aged(incarnation, now).age);

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    iter,
     sync::Arc,
     time::Duration,
 };
@@ -110,15 +111,13 @@ impl NodeReleases {
         self.pending.retain(|_, pending| pending.end > now);
         self.aside.retain(|_, pending| pending.end > now);
         self.in_flight.retain(|_, end| *end > now);
-        let due: Vec<PendingRelease> = self.pending.values().take(most).cloned().collect();
-        for pending in &due {
-            let token = pending.hold.token;
-            self.pending.remove(&token);
-            self.in_flight.insert(token, pending.end + AFTER);
-            self.asked.insert(token);
+        let due: Vec<_> = iter::from_fn(|| self.pending.pop_first()).take(most).collect();
+        for (token, pending) in &due {
+            self.in_flight.insert(*token, pending.end + AFTER);
+            self.asked.insert(*token);
         }
         self.worked_off = !due.is_empty();
-        due
+        due.into_iter().map(|(_, pending)| pending).collect()
     }
 
     /// Settles a pending release: the node has answered it, and executes none that was sent before.
