@@ -46,10 +46,10 @@ impl<T: Send + 'static> Round<Result<T, StoreError>> {
 
 impl<T: 'static> Round<T> {
     /// Asks every node. Nothing is sent before the answers are awaited.
-    pub(super) fn ask<Answers>(quorum: &Arc<Quorum>, question: impl Fn(Arc<Quorum>, usize) -> Answers) -> Self
-    where
-        Answers: Future<Output = Vec<T>> + Send + 'static,
-    {
+    pub(super) fn ask<Answers: Future<Output = Vec<T>> + Send + 'static>(
+        quorum: &Arc<Quorum>,
+        question: impl Fn(Arc<Quorum>, usize) -> Answers,
+    ) -> Self {
         let call = |node| {
             let answers = question(Arc::clone(quorum), node);
             Box::pin(async move { (node, answers.await) }) as BoxFuture<'static, _>

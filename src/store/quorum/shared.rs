@@ -143,13 +143,10 @@ impl Drop for CallInFlight<'_> {
 }
 
 /// Runs a verb in a task of its own. The task goes on after it has replied, and takes care of late answers.
-pub(super) async fn in_background<T, Verb>(
+pub(super) async fn in_background<T, Verb: Future<Output = ()> + Send + 'static>(
     count: usize,
     verb: impl FnOnce(oneshot::Sender<Answers<T>>) -> Verb,
-) -> Answers<T>
-where
-    Verb: Future<Output = ()> + Send + 'static,
-{
+) -> Answers<T> {
     let (reply, answers) = oneshot::channel();
     tokio::spawn(verb(reply));
     answers.await.unwrap_or_else(|_| {
