@@ -29,19 +29,18 @@ pub fn exact(span: Duration) -> impl fmt::Display {
 pub fn rough(span: Duration) -> impl fmt::Display {
     const SECOND: u128 = 1_000_000_000;
     let nanos = span.as_nanos();
-    let rounded =
-        |to: u128| Duration::from_nanos(u64::try_from((nanos + to / 2) / to * to).unwrap_or(u64::MAX));
-    if nanos >= 10 * SECOND - SECOND / 20 {
-        return exact(rounded(SECOND)).to_string();
-    }
-    let tenths = (nanos + SECOND / 20) / (SECOND / 10);
-    match nanos {
-        0..1_000 => exact(span).to_string(),
-        1_000..1_000_000 => exact(rounded(1_000)).to_string(),
-        1_000_000..999_500_000 => exact(rounded(1_000_000)).to_string(),
-        _ if tenths.is_multiple_of(10) => format!("{}s", tenths / 10),
-        _ => format!("{}.{}s", tenths / 10, tenths % 10),
-    }
+    let unit = match nanos {
+        0..1_000 => 1,
+        1_000..1_000_000 => 1_000,
+        1_000_000..999_500_000 => 1_000_000,
+        999_500_000..9_950_000_000 => {
+            let tenths = (nanos + SECOND / 20) / (SECOND / 10);
+            return format!("{}s", tenths as f64 / 10.0);
+        }
+        _ => SECOND,
+    };
+    let rounded = u64::try_from((nanos + unit / 2) / unit * unit).unwrap_or(u64::MAX);
+    exact(Duration::from_nanos(rounded)).to_string()
 }
 
 /// Returns a number with what is counted, which is named by its singular.
