@@ -112,7 +112,7 @@ impl Demand {
         self.since_wait = 0;
     }
 
-    /// Returns the turns of a waiter with so many ahead, if the holder of all of the resource is known to have held for `age`.
+    /// Returns the turns of a waiter with so many ahead. The holder of all of the resource has held for `age`, as far as is known.
     /// `None` if there are readers, or if the holder takes much longer than any hold that has been seen.
     pub(crate) fn turns(&self, ahead: u64, age: Option<Duration>, now: Moment) -> Option<f64> {
         if self.has_readers(now) {

@@ -95,8 +95,9 @@ mod tests {
 
     #[test]
     fn renewals_that_are_used_up_are_to_blame_and_a_dead_renewer_unless_something_else_was_before() {
-        let mut renewals = Renewals::new(RenewalPlan { max_renewals: Some(1), ..ENDLESS }, at(0));
-        assert!(renewals.may_renew(at(1)));
+        let of = |max_renewals| Renewals::new(RenewalPlan { max_renewals, ..ENDLESS }, at(0));
+        let mut renewals = of(Some(1));
+        assert!(renewals.may_renew(at(1)) && !of(Some(0)).may_renew(at(1)));
         renewals.confirmed();
         renewals.renewer_died();
         assert_eq!(renewals.reason(at(1)), LossReason::RenewerDied);

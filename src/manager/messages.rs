@@ -88,18 +88,3 @@ impl LockManager {
         }));
     }
 }
-
-/// Looks at the state of a manager.
-#[cfg(test)]
-#[derive(actix::Message)]
-#[rtype(result = "u64")]
-pub(crate) struct LookAt(pub(crate) fn(&LockManager) -> u64);
-
-#[cfg(test)]
-impl Handler<LookAt> for LockManager {
-    type Result = u64;
-
-    fn handle(&mut self, LookAt(look): LookAt, _: &mut Self::Context) -> u64 {
-        look(self)
-    }
-}

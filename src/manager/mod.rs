@@ -31,8 +31,6 @@ pub(crate) mod with_lock;
 
 pub use self::{builder::LockManagerBuilder, state::LockManager};
 
-#[cfg(test)]
-pub(crate) use self::messages::LookAt;
 pub(crate) use self::{
     dispatch::{
         Dispatch,

@@ -5,14 +5,14 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use actix::Addr;
+use actix::{Actor, Addr};
 use futures_util::future::join_all;
 use leasehold::{Acquire, AcquireAll, LeaseStatus, LockManager, Revoke, Stats, env::Draw};
 use tokio::time::sleep;
 
 use support::{
     odd_store::odd_store,
-    virtual_time::{Loaded, World, in_virtual_time, millis, secs},
+    virtual_time::{Listener, Loaded, World, in_virtual_time, millis, secs},
 };
 
 #[test]
@@ -80,6 +80,48 @@ fn a_lease_that_is_released_before_its_first_renewal_has_no_renewer() {
         lease.release().await.unwrap();
         sleep(secs(300)).await;
         assert_eq!(messages.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn a_renewal_by_the_holder_starts_the_renewer_and_a_lease_that_is_not_renewed_by_itself_has_none() {
+    in_virtual_time(|| async {
+        let (locks, messages) = watched(&World::new());
+        let lease = locks.send(Acquire::new("r").ttl(secs(30))).await.unwrap().unwrap();
+        let by_hand = locks.send(Acquire::new("s").ttl(secs(30)).no_renew()).await.unwrap().unwrap();
+        lease.renew().await.unwrap();
+        for _ in 0..10 {
+            by_hand.renew().await.unwrap();
+            sleep(secs(10)).await;
+        }
+        let sent = messages.load(Ordering::Relaxed);
+        assert!((9..=11).contains(&sent), "one every ten seconds, of one lease: {sent}");
+        assert!(lease.is_valid() && by_hand.is_valid());
+    });
+}
+
+#[test]
+fn nothing_keeps_a_lease_or_its_renewer_after_its_end() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager();
+        for revoked in [false, true] {
+            // The lease has an address of its listener, which lives for as long as there is one.
+            let listener = Listener::default().start();
+            let (listens, asked) = (listener.downgrade(), Acquire::new("r").ttl(secs(30)));
+            let lease = locks.send(asked.events(listener.recipient())).await.unwrap().unwrap();
+            sleep(secs(60)).await;
+            assert!(listens.upgrade().is_some() && locks.send(Stats).await.unwrap().renewals > 0);
+            if revoked {
+                locks.send(Revoke::at_once("r")).await.unwrap().unwrap();
+                lease.lost().await;
+                drop(lease);
+            } else {
+                lease.release().await.unwrap();
+            }
+            sleep(secs(60)).await;
+            assert!(listens.upgrade().is_none(), "revoked: {revoked}");
+        }
     });
 }
 

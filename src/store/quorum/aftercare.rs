@@ -138,14 +138,15 @@ impl Drop for Taken<'_> {
 impl Quorum {
     /// Handles the news that a node has named a token as next.
     pub(super) fn named(self: &Arc<Self>, token: Token, node: usize) {
-        if !self.follow(token, None, TurnEvent::Named(node)) {
+        let is_granted = || self.books(|books| books.tokens.granted(token, self.now()).is_some());
+        if !self.follow(token, None, TurnEvent::Named(node)) && is_granted() {
             // A majority of the others was enough for it. The hold there counts until the lease is renewed or released.
             self.repair_later(node, token);
         }
     }
 
     /// Has a waiter handle an event, unless it has begun another attempt than this one. If then only a minority has named it, the
-    /// vote was split, and it attempts after a pause. Returns false if it has no place in the queues.
+    /// vote was split, and it attempts after a pause. Returns false if it has no place in the queues, or has begun another attempt.
     pub(super) fn follow(self: &Arc<Self>, token: Token, since: Option<u64>, event: TurnEvent<'_>) -> bool {
         let remaining = self.books(|books| books.follow(token, since, event));
         if let Remaining::Patience(attempt, patience) = remaining {
