@@ -91,4 +91,13 @@ mod tests {
         );
         assert_eq!(InvalidValue::new("owner", "ü".repeat(80), "").value, "ü".repeat(80));
     }
+    #[test]
+    fn an_address_is_hidden_and_the_bounds_are_told() {
+        let told = |text| InvalidValue::new("lease.ttl", text, "").value;
+        assert_eq!(told("`redis://me:secret@h`, expected a duration"), "`redis://…`, expected a duration");
+        let secs = Duration::from_secs;
+        let refused = in_range("lease.ttl", secs(9), secs(1), secs(8)).unwrap_err();
+        assert_eq!(refused.to_string(), "invalid lease.ttl: 9s (allowed: 1s to 8s)");
+        assert_eq!((in_range("", secs(8), secs(1), secs(8)), not_zero("", 1)), (Ok(()), Ok(())));
+    }
 }

@@ -138,7 +138,7 @@ impl LockManager {
     /// Describes a request that waits. `None` if its caller has gone.
     fn waiter(&self, record: RecordKey, now: Moment) -> Option<OwnWaiter> {
         let it = self.engine.get(record).filter(|it| it.has_caller())?;
-        let (waited, attempts, ahead) = (it.waited(now), it.attempts(), it.ahead());
+        let (waited, attempts, ahead) = (it.waited(now), it.attempts, it.ahead());
         self.records.with(record, |it| {
             let waiter = it.waiter().filter(|waiter| !waiter.reply.is_closed())?;
             Some(OwnWaiter::of(&waiter.request.terms.acquisition, waited, attempts, ahead))

@@ -14,7 +14,7 @@ impl Engine {
         Some(Ended {
             end,
             told,
-            attempts: acquisition.attempts(),
+            attempts: acquisition.attempts,
             waited: acquisition.waited(now),
             ahead: acquisition.ahead(),
             expected_wait,

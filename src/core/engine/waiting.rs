@@ -71,7 +71,7 @@ impl Engine {
         let Some(steps) = self.steps_of(record, event, turn) else { return };
         let Some(acquisition) = self.get(record) else { return };
         let unknown = acquisition.has_unknown();
-        let (attempts, waited) = (acquisition.attempts(), acquisition.waited(turn.now));
+        let (attempts, waited) = (acquisition.attempts, acquisition.waited(turn.now));
         let cohort = if acquisition.terms.alone { self.find_cohort(record) } else { None };
         if let Some(cohort) = cohort {
             // An earlier attempt with an unknown outcome may have overtaken others.

@@ -30,7 +30,7 @@ pub(crate) struct Acquisition {
     pub(super) terms: Terms,
     stage: Stage,
     caller: Caller,
-    attempts: u32,
+    pub(crate) attempts: u32,
     pub(super) told: Told,
     /// True if it attempts again after a grant window, unless the next answer is a grant.
     check_again: bool,
@@ -102,10 +102,6 @@ impl Acquisition {
             ticket: false,
             unknown_until: None,
         }
-    }
-
-    pub(crate) const fn attempts(&self) -> u32 {
-        self.attempts
     }
 
     /// Returns the number of waiters that were ahead of it at the last answer.

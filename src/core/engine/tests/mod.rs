@@ -97,6 +97,22 @@ fn a_lock_that_nobody_else_wants_takes_an_attempt_and_a_release() {
 }
 
 #[test]
+fn those_who_wait_are_told_as_queues_and_a_lease_from_elsewhere_keeps_them_waiting() {
+    let (mut engine, holder) = with_lease();
+    let (waiter, _) = request(&mut engine, 20);
+    let LongQueue { waiting, granted, .. } = engine.longest_queues()[0];
+    assert_eq!((waiting, granted, engine.longest_queues().len()), (1, 1, 1));
+    assert!(engine.members(holder).eq([waiter]) && engine.queued().is_empty());
+    let adopted = engine.adopt(wanted(0), true, None, at(30));
+    engine.keep_cohort_waiting(adopted);
+    let steps = on(&mut engine, holder, 40, Event::Lost { opening: at(40) });
+    assert!(!steps.contains(&(waiter, ASK)), "it waits for the other lease");
+    engine.forget(adopted);
+    engine.dissolve_cohorts();
+    assert!(engine.longest_queues().is_empty());
+}
+
+#[test]
 fn a_release_hands_the_resource_off_to_the_waiters_in_the_order_of_their_arrival() {
     let (mut engine, holder) = with_lease();
     let (first, steps) = request(&mut engine, 20);

@@ -88,7 +88,7 @@ fn queued(more: &[(u64, Event)]) -> Vec<(u64, Event)> {
 fn a_leader_asks() {
     let waiting = expect(terms(), &[LEAD], ALONE, asks());
     assert!(waiting.is_asking() && !waiting.is_following());
-    assert_eq!((waiting.attempts(), waiting.told), (1, Told::Nothing));
+    assert_eq!((waiting.attempts, waiting.told), (1, Told::Nothing));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_follower_asks_only_with_the_release_that_hands_off_to_it() {
     expect(terms(), &[behind, (20, Event::Due)], ALONE, wake_after(WAIT - 20));
     let waiting = expect(terms(), &[behind, (30, Event::HandOff)], ALONE, Steps::default());
     assert!(waiting.is_asking());
-    assert_eq!(waiting.attempts(), 1);
+    assert_eq!(waiting.attempts, 1);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn an_attempt_that_is_taken_back_leaves_nothing_behind_unless_an_earlier_one_doe
 fn news_while_an_attempt_is_in_flight_is_followed_by_another_attempt() {
     for news in [Event::HandedOver, Event::Subscribed, Event::GoOn, Event::Next] {
         let (waiting, _) = after(terms(), &[LEAD, (5, news)], ALONE);
-        assert_eq!(waiting.attempts(), 1, "{news:?}");
+        assert_eq!(waiting.attempts, 1, "{news:?}");
         let answer = answered(0, refused(500, Some(1)));
         let asks = Steps { is_urgent: news == Event::HandedOver, ..asks() };
         expect(terms(), &[LEAD, (5, news), (6, Event::GoOn), (10, answer)], ALONE, asks);
