@@ -109,7 +109,7 @@ const KNOWN_OF_A_QUORUM: [u64; 22] = [
 /// Besides those, the seeds from 0 on: `tests/long` has 20,000 of each.
 const FIXED: u64 = 400;
 /// The same of a quorum, whose worlds take ten times as long.
-const FIXED_OF_A_QUORUM: u64 = 250;
+const FIXED_OF_A_QUORUM: u64 = 100;
 
 /// The time after which a test that still runs tells its seeds.
 const PROGRESS_AFTER: Duration = Duration::from_secs(60);
