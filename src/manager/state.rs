@@ -54,7 +54,7 @@ pub(crate) struct Policy {
     pub(crate) listens: bool,
 }
 
-/// What the manager handles in this turn, and in the next one.
+/// The happenings, messages and answers of a turn of the manager.
 #[derive(Default)]
 pub(crate) struct Turn {
     pub(crate) happenings: Happenings,

@@ -114,7 +114,7 @@ impl LockManager {
         request.span.ended(end.as_str(), (1, waited), None);
     }
 
-    /// Counts each resource of a set as a request.
+    /// Counts one resource of a set as a request that has ended.
     fn count(&self, class: Option<Class>, end: RequestEnd, waited: Duration) {
         self.calls.stats.note(class, CountedEvent::Requested);
         self.calls.stats.note(class, CountedEvent::Ended { end, attempts: 1, waited, by_default: false });

@@ -1,4 +1,4 @@
-//! What sentinels say of a service, and the rules for believing it.
+//! The statements of sentinels about a service, and the rules for believing them.
 //!
 //! Each failover has an epoch of its own, and a majority of the sentinels agreed to it. So a later epoch is always
 //! right about an earlier one. But if those who answer know of no later one, there may be one all the same. Two clients
