@@ -137,7 +137,7 @@ pub mod text {
 
 /// The requests of a manager, one by one, for whoever records them.
 pub mod trace {
-    pub use crate::manager::trace::{BeginTrace, EndTrace, TraceSink, Traced};
+    pub use crate::listeners::trace::{BeginTrace, EndTrace, TraceSink, Traced};
 }
 
 /// What only the other packages of this project use: the rules of a quorum and what its nodes tell, and what a manager tells a

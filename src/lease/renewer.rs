@@ -15,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     core::{Doubling, jitter},
     lease::{LeaseShared, ManagerLink, Renew},
-    listeners::statistics::CountedEvent,
+    listeners::{About, LockEvent},
     runtime::{
         env::{Draw, Random},
         reactor,
@@ -83,7 +83,7 @@ impl Renewers {
                 deaths = 0;
             }
             renewals_at_death = made;
-            state.stats.note(None, CountedEvent::RenewerRestarted);
+            state.listeners.tell(About::default(), LockEvent::RenewerRestarted);
             let most = (state.remaining() / 4).max(all.pauses.first());
             let pause = jitter(all.pauses.after(deaths).min(most), all.random.draw(Draw::Restart));
             deaths = deaths.saturating_add(1);

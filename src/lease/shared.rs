@@ -13,8 +13,8 @@ use crate::{
     core::{Fence, LeaseStatus, LossReason, Moment, RecordKey, RenewalPlan, Renewals, Token, Validity},
     lease::{LeaseChange, LeaseEvent, RenewError, revocation::KnownRevocations},
     listeners::{
-        spans::{AcquireSpan, LeaseSpan, Subject},
-        statistics::{Class, CountedEvent, Recorder, Unconfirmed},
+        About, Listeners, LockEvent, Unconfirmed,
+        spans::{AcquireSpan, LeaseSpan},
     },
     runtime::env::Clock,
     store::{Acquisition, Grant, Hold},
@@ -29,8 +29,8 @@ pub(crate) struct LeaseTerms {
     /// True if the lease is part of a set, which is handed out as a whole or not at all.
     pub(crate) for_a_set: bool,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
-    /// The class under which it is counted.
-    pub(crate) class: Option<Class>,
+    /// The token and the class, for the listeners.
+    pub(crate) about: About,
 }
 
 /// Everything about a lease that must survive the death of its renewer, and of its manager.
@@ -43,7 +43,7 @@ pub(crate) struct LeaseShared {
     /// True if the lease is, or was, in the hands of the caller, who may have done something under it.
     pub(crate) handed_out: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) stats: Arc<Recorder>,
+    pub(crate) listeners: Arc<Listeners>,
     pub(super) granted_at: Moment,
     /// All leases that are renewed together with it, if it is one of several. A lease joins one set, once.
     pub(crate) joined: OnceLock<Arc<[Token]>>,
@@ -78,12 +78,10 @@ impl LeaseShared {
         span: &AcquireSpan,
         (sent, now): (Moment, Moment),
         grant: Grant,
-        clock: &Arc<dyn Clock>,
-        stats: &Arc<Recorder>,
+        (clock, listeners): (&Arc<dyn Clock>, &Arc<Listeners>),
     ) -> Self {
         let Acquisition { hold: Hold { resource, token, .. }, mode, ttl, .. } = &*terms.acquisition;
-        let span =
-            LeaseSpan::new(span, Subject { resource, token: token.prefix(), mode: *mode }, grant.fence);
+        let span = LeaseSpan::new(span, (resource, *token, *mode), grant.fence);
         let validity = Validity::granted(sent, *ttl);
         let renewals = Renewals::new(terms.plan, now);
         Self {
@@ -93,7 +91,7 @@ impl LeaseShared {
             handed_out: AtomicBool::new(!terms.for_a_set),
             terms,
             clock: Arc::clone(clock),
-            stats: Arc::clone(stats),
+            listeners: Arc::clone(listeners),
             granted_at: now,
             joined: OnceLock::new(),
             now: Mutex::new(Present {
@@ -188,7 +186,7 @@ impl LeaseShared {
         let held_for = self.held_for_at(self.clock.now());
         let news = self.present().validity.lose(reason);
         if news {
-            self.stats.note(self.terms.class, CountedEvent::Lost { reason, held_for });
+            self.listeners.tell(self.terms.about, LockEvent::Lost { reason, held_for });
             tracing::warn!(
                 resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,
                 "the lease is lost"
@@ -240,7 +238,7 @@ impl LeaseShared {
         let news = present.validity.release();
         drop(present);
         let unconfirmed = news.then(|| {
-            let unconfirmed = Recorder::released(&self.stats, self.terms.class, held_for);
+            let unconfirmed = self.listeners.tell_releasing(self.terms.about, held_for);
             self.is_now_over("released", LeaseChange::Released);
             unconfirmed
         });

@@ -44,13 +44,13 @@ impl Actor for LockManager {
         }
         ctx.add_stream(self.sources.clone());
         let mut clocks = Clocks { runtime: Instant::now(), ours: self.clock.now() };
-        self.calls.stats.tick(clocks.ours);
+        self.calls.listeners.tick(clocks.ours);
         self.calls.outage.will_be_checked();
         ctx.run_interval(CHECKED_EVERY, move |this, _| {
             this.compare_clocks(&mut clocks);
-            this.calls.stats.tick(clocks.ours);
+            this.calls.listeners.tick(clocks.ours);
             this.engine.forget_old_demand(clocks.ours);
-            this.calls.outage.check(&this.calls.stats);
+            this.calls.outage.check(this.calls.listeners.counts().stats.releases_unconfirmed);
         });
     }
 }

@@ -13,10 +13,10 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     core::{Doubling, Engine, Pauses, Rules},
     lease::{ManagerLink, Renewers},
-    listeners::statistics::{CountedEvent, Recorder},
+    listeners::{About, Listeners, LockEvent},
     manager::{
-        Calls, Dispatch, Draining, FarEnd, LeaseMonitor, LockManager, Outage, Policy, Records, Sets,
-        SingleCalls, Sources, Trace, Turn,
+        Calls, Dispatch, Draining, FarEnd, LeaseMonitor, LockManager, Policy, Records, Sets, SingleCalls,
+        Sources, Turn,
     },
     request::{Settings, StartError},
     runtime::{
@@ -154,19 +154,19 @@ impl LockManagerBuilder {
             configuration,
             "the lock manager starts"
         );
-        let (stats, outage) = (Arc::new(Recorder::new()), Rc::new(Outage::default()));
+        let listeners = Arc::new(Listeners::new(settings.wait.timeout, settings.limits.max_wait));
         let mut pauses =
             Doubling::new(settings.supervision.restart_pause, settings.supervision.max_restart_pause);
         let shutdown = Draining::default();
         let done = Rc::clone(&shutdown.done);
-        let (counted, random_of_restarts, clock_of_deaths) =
-            (Arc::clone(&stats), Arc::clone(&random), Arc::clone(&clock));
+        let (told, random_of_restarts, clock_of_deaths) =
+            (Arc::clone(&listeners), Arc::clone(&random), Arc::clone(&clock));
         let address = Arc::new(context.address());
         let link = Arc::new(ManagerLink {
             release: Addr::clone(&address).recipient(),
             renew: Addr::clone(&address).recipient(),
         });
-        let (calls, turn) = (Calls { store, outage, stats }, Turn::default());
+        let (calls, turn) = (Calls { store, outage: Rc::default(), listeners }, Turn::default());
         let dispatch = Dispatch::new(FarEnd { calls: calls.clone(), answers: turn.happenings.clone() });
         let sources = Sources::new(dispatch, turn.happenings.clone());
         let records = Records::default();
@@ -182,7 +182,6 @@ impl LockManagerBuilder {
                 local_handover_limit: settings.wait.local_handover_limit,
                 max_waiters_here: settings.limits.max_waiters,
             }),
-            trace: Trace::new(&settings),
             policy: Policy {
                 settings: Arc::new(settings),
                 own_pauses,
@@ -204,7 +203,7 @@ impl LockManagerBuilder {
         };
         let mut last_death = clock_of_deaths.now();
         let died = move |death: Death| {
-            counted.note(None, CountedEvent::ManagerRestarted);
+            told.tell(About::default(), LockEvent::ManagerRestarted);
             driven.set_down(true);
             let now = clock_of_deaths.now();
             if last_death.elapsed(now) > LIVED_WELL {

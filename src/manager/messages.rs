@@ -13,7 +13,8 @@ use crate::request::queries::IsLocal;
 use crate::{
     core::InvalidValue,
     lease::{Lease, LeaseSet, Release, ReleaseError, Released},
-    manager::{BeginTrace, EndTrace, LockManager},
+    listeners::trace::{BeginTrace, EndTrace},
+    manager::LockManager,
     request::{
         AcquireAll, AcquireError, AskLoad, Drained, Inspect, InspectError, IsHeld, Leases, List, Load, Ready,
         Request, Revoke, RevokeError, Revoked, Sample, SetTuning, Shutdown, Stats, Tuning, UseRegister,

@@ -24,7 +24,6 @@ mod sets;
 mod shutdown;
 mod state;
 mod stream;
-pub(crate) mod trace;
 mod tuning;
 mod waiting;
 pub(crate) mod with_lock;
@@ -41,10 +40,9 @@ pub(crate) use self::{
     happening::{Attempt, Happening, Happenings},
     monitor::{LeaseMonitor, next_check},
     outage::Outage,
-    record::{Asked, Cause, Holding, Record, Role, WaitingRequest, is_alone, wanted, weight},
+    record::{Cause, Holding, Record, Role, WaitingRequest, is_alone, wanted, weight},
     records::Records,
     sets::{Sets, TriedAll},
     state::{Policy, Turn},
     stream::{Happened, Sources},
-    trace::{BeginTrace, EndTrace, Trace},
 };

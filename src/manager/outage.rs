@@ -11,7 +11,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::{core::one_line, listeners::statistics::Recorder, store::StoreError};
+use crate::{core::one_line, store::StoreError};
 
 /// The interval between checks, and between comparisons of the manager's clock with the runtime's.
 pub(super) const CHECKED_EVERY: Duration = Duration::from_secs(1);
@@ -143,7 +143,7 @@ impl Outage {
     }
 
     /// Notes when the store served last, and logs the state of an outage, if a line is due. Must be called about once a second.
-    pub(crate) fn check(&self, stats: &Recorder) {
+    pub(crate) fn check(&self, releases_unconfirmed: u64) {
         let now = Instant::now();
         if self.serves.take() {
             self.served_at.set(Some(now));
@@ -151,7 +151,6 @@ impl Outage {
         self.checked_at.set(Some(now));
         let mut outage = self.running.borrow_mut();
         let Some(running) = &mut *outage else { return };
-        let releases_unconfirmed = stats.releases_unconfirmed();
         if running.disconnected {
             running.last_failure = now;
         } else if let Some(served) = running.served.filter(|_| now - running.last_failure >= CALM) {
@@ -221,7 +220,7 @@ mod tests {
             assert!(!outage.served_within(lately));
         }
         seen(Ok(()));
-        outage.check(&Recorder::new());
+        outage.check(0);
         tokio::time::advance(lately).await;
         assert!(outage.served_within(lately));
         tokio::time::advance(Duration::from_millis(1)).await;
@@ -239,16 +238,16 @@ mod tests {
         for (since_check, blamed) in [(CHECKED_EVERY, true), (CHECKED_EVERY + Duration::from_secs(5), false)]
         {
             let outage = Outage::default();
-            outage.check(&Recorder::new());
+            outage.check(0);
             tokio::time::advance(since_check).await;
             assert_eq!(is_blamed(&outage), blamed);
         }
         let outage = Outage::default();
-        outage.check(&Recorder::new());
+        outage.check(0);
         outage.woke();
         assert!(!is_blamed(&outage), "a machine that was suspended is a process that stood still");
         tokio::time::advance(CALM + Duration::from_millis(1)).await;
-        outage.check(&Recorder::new());
+        outage.check(0);
         let told = outage.running.borrow().as_ref().map(|running| running.told);
         assert_eq!(told, Some(true), "nothing was served since");
     }

@@ -1,15 +1,16 @@
 //! Answers to operators and observers: about locks, own leases, counters, readiness, and the trace of requests.
 
-use std::{cmp::Reverse, future::ready, sync::Arc};
+use std::{cmp::Reverse, future::ready};
 
 use actix::{MessageResult, ResponseFuture};
 
 #[cfg(feature = "actix-web")]
 use crate::request::queries::IsLocal;
 use crate::{
-    core::{Acquisition, Moment, RecordKey, ResourceName},
+    core::{Moment, RecordKey, ResourceName},
     lease::LeaseShared,
-    manager::{BeginTrace, Calls, EndTrace, LockManager, Seats, dispatch::ask::LATELY},
+    listeners::trace::{BeginTrace, EndTrace},
+    manager::{Calls, LockManager, Seats, dispatch::ask::LATELY},
     request::{
         AcquireError, Inspect, InspectError, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready,
         Stats, UseRegister, queries::check_limit,
@@ -70,7 +71,7 @@ impl LockManager {
     }
 
     pub(super) fn statistics(&mut self, _: Stats) -> MessageResult<Stats> {
-        MessageResult(self.calls.stats.snapshot())
+        MessageResult(self.calls.listeners.counts().snapshot())
     }
 
     /// Answers a question to the store when there is a seat for it. If its caller `may_leave`, it is not asked without one.
@@ -109,13 +110,11 @@ impl LockManager {
     }
 
     pub(super) fn begin_trace(&mut self, BeginTrace(sink): BeginTrace) {
-        self.trace.begin(sink, self.clock.now(), Arc::clone(&self.calls.stats));
+        self.calls.listeners.trace().begin(sink, self.clock.now());
     }
 
     pub(super) fn end_trace(&mut self, EndTrace(sink): EndTrace) {
-        let waits = |record: &RecordKey| self.engine.get(*record).is_some_and(Acquisition::has_caller);
-        let waiting = self.records.waiting().into_iter().filter(waits);
-        self.trace.end(&sink, &self.records, waiting, self.clock.now());
+        self.calls.listeners.trace().end(&sink);
     }
 
     pub(super) fn leases(&mut self, Leases { limit }: Leases) -> MessageResult<Leases> {

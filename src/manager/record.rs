@@ -1,13 +1,13 @@
 //! The record of one acquisition, from its request until its release is certain.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures_util::future::AbortHandle;
 
 use crate::{
-    core::{LeaseStatus, Mode, Moment, Wanted},
+    core::{LeaseStatus, Mode, Wanted},
     lease::{Lease, LeaseShared, LifeSign, ReleaseError, Released, RenewerHandle},
-    listeners::statistics::Unconfirmed,
+    listeners::Unconfirmed,
     manager::InFlight,
     request::{AcquireError, ValidRequest},
     runtime::{
@@ -21,19 +21,8 @@ use crate::{
 /// The part of an acquisition that the engine does not decide about.
 pub(crate) struct Record {
     pub(crate) hold: Hold,
-    /// The request, unless nobody has waited for it here.
-    pub(crate) asked: Option<Asked>,
     pub(crate) timer: Option<Timer>,
     pub(crate) role: Role,
-}
-
-/// The moment of a request, and its wait.
-#[derive(Clone, Copy)]
-pub(crate) struct Asked {
-    pub(crate) at: Moment,
-    pub(crate) wait: Duration,
-    /// True if the number of its attempts is limited.
-    pub(crate) counts_attempts: bool,
 }
 
 /// The counterpart of an acquisition: who waits for it, holds it, or releases it.
@@ -92,8 +81,8 @@ pub(crate) enum Cause {
 }
 
 impl Record {
-    pub(crate) const fn new(hold: Hold, asked: Option<Asked>, role: Role) -> Self {
-        Self { hold, asked, timer: None, role }
+    pub(crate) const fn new(hold: Hold, role: Role) -> Self {
+        Self { hold, timer: None, role }
     }
 
     pub(crate) fn waiter(&mut self) -> Option<&mut WaitingRequest> {

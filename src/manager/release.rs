@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     core::{Event, LeaseStatus, LossReason, Mode, Moment, RecordKey, Wanted, one_line},
     lease::{LeaseShared, Release, ReleaseError, Released},
-    listeners::statistics::CountedEvent,
+    listeners::{About, LockEvent},
     manager::{Cause, HandOffCall, Happening, LockManager, Record, ReleaseCall, Role, is_alone, wanted},
     runtime::{
         batcher::Weight,
@@ -55,10 +55,10 @@ impl LockManager {
         let (mut record, asked) = (lease.record, Arc::clone(&lease.terms.acquisition));
         let role = self.releasing(Cause::Lease { lease, before, unconfirmed, reply });
         if is_ours {
-            self.end_lease(record, role, now);
+            self.end_lease(record, role);
         } else {
             record = self.engine.adopt(wanted(&asked, false), is_alone(&asked), None, now);
-            self.records.insert(record, Record::new(asked.hold.clone(), None, role));
+            self.records.insert(record, Record::new(asked.hold.clone(), role));
         }
         // A lease that was lost, or is in the table no more, tells nothing of how long holds take: it may have ended because the
         // machine was suspended.
@@ -85,7 +85,7 @@ impl LockManager {
         let (resource, token) = (hold.resource.clone(), hold.token.prefix());
         let wanted = Wanted { resource, token, mode: Mode::Exclusive, give_up_early: false };
         let record = self.engine.adopt(wanted, false, unknown_until, opening);
-        self.records.insert(record, Record::new(hold, None, role));
+        self.records.insert(record, Record::new(hold, role));
         self.on_at(record, Event::Release { opening, end, in_time: false }, opening);
     }
 
@@ -94,8 +94,7 @@ impl LockManager {
     }
 
     /// Gives the record of a lease another role.
-    fn end_lease(&mut self, record: RecordKey, role: Role, now: Moment) {
-        self.trace.lease(&self.records, record, now, true);
+    fn end_lease(&mut self, record: RecordKey, role: Role) {
         self.records.with(record, |it| it.role = role);
         self.shutdown.set_held(self.shutdown.held - 1);
     }
@@ -109,7 +108,7 @@ impl LockManager {
         let early = planted!("a reclaimed token cuts its lock delay short");
         let opening = if early { now } else { opening };
         let role = self.releasing(Cause::Reclaim(None));
-        self.end_lease(record, role, now);
+        self.end_lease(record, role);
         self.on_at(record, Event::Lost { opening }, now);
     }
 
@@ -189,7 +188,7 @@ impl LockManager {
         match answer {
             Ok(store::Released::NotHeld { .. }) => {}
             Ok(_) => {
-                self.calls.stats.note(None, CountedEvent::Reclaimed);
+                self.calls.listeners.tell(About::default(), LockEvent::Reclaimed);
                 tracing::debug!(%resource, token = %token.prefix(), "reclaimed a token");
             }
             Err(error) => tracing::debug!(

@@ -10,7 +10,7 @@ use actix::Addr;
 use crate::{
     core::{Engine, Pauses},
     lease::Renewers,
-    manager::{Calls, Draining, Happening, Happenings, Records, Sets, SingleCalls, Sources, Trace},
+    manager::{Calls, Draining, Happening, Happenings, Records, Sets, SingleCalls, Sources},
     request::Settings,
     runtime::{
         env::{Clock, Random},
@@ -33,7 +33,6 @@ pub struct LockManager {
     pub(crate) single_calls: SingleCalls,
     pub(crate) sources: Sources,
     pub(crate) turn: Turn,
-    pub(crate) trace: Trace,
     pub(crate) renewers: Rc<Renewers>,
     pub(crate) shutdown: Draining,
     pub(crate) address: Arc<Addr<Self>>,

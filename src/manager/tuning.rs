@@ -42,7 +42,7 @@ impl LockManager {
             }
             self.policy.tuned_by = Arc::downgrade(&tuner);
         }
-        let DefaultWaits { granted, timed_out } = self.calls.stats.default_waits();
+        let DefaultWaits { granted, timed_out } = self.calls.listeners.counts().default_waits;
         MessageResult(Some(Sampled {
             queues: self.engine.longest_queues().into_iter().map(queue).collect(),
             polls: !self.engine.subscribed,

@@ -3,11 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    core::{InvalidValue, Mode, Owner, Pauses, RenewalPlan, ResourceName, Token, ensure, exact, in_range},
+    core::{
+        Fence, InvalidValue, Mode, Moment, Owner, Pauses, RenewalPlan, ResourceName, Token, ensure, exact,
+        in_range,
+    },
     lease::{LeaseTerms, LifeSign},
     listeners::{
-        spans::{AcquireSpan, Subject, TRACEPARENT},
-        statistics::Class,
+        About, Class, Listeners, LockEvent, RequestEnd,
+        spans::{AcquireSpan, TRACEPARENT},
     },
     request::{Options, Request, SHORTEST_TTL, Settings, Takes, Wait},
     store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
@@ -69,8 +72,7 @@ impl ValidRequest {
         let plan = renewal(&options, ttl, settings)?;
         let resource = ResourceName::new(resource)?;
         let mut metadata = metadata(options.metadata, about)?;
-        let subject = Subject { resource: &resource, token: token.prefix(), mode };
-        let span = AcquireSpan::new(&options.caller, subject);
+        let span = AcquireSpan::new(&options.caller, (&resource, token, mode));
         if let Some(trace) = span.traceparent() {
             // A caller may have told one.
             Arc::make_mut(&mut metadata).entry(TRACEPARENT.to_owned()).or_insert(trace);
@@ -91,7 +93,7 @@ impl ValidRequest {
                 min_hold: options.min_hold,
                 for_a_set: options.for_a_set,
                 events: options.events,
-                class,
+                about: About { token: Some(token), class },
             },
             wait,
             waits_by_default,
@@ -100,6 +102,32 @@ impl ValidRequest {
             bound_to: options.bound_to,
             span,
         })
+    }
+
+    pub(crate) fn requested(&self, listeners: &Listeners) {
+        listeners.tell(self.terms.about, LockEvent::Requested);
+    }
+
+    /// Tells the listeners that it was requested at this moment, and is admitted.
+    pub(crate) fn admitted(&self, at: Moment, listeners: &Listeners) {
+        let Acquisition { hold, mode, .. } = &*self.terms.acquisition;
+        let (resource, counts_attempts) = (&hold.resource, self.pauses.count_attempts());
+        let admitted = LockEvent::Admitted { resource, mode: *mode, at, wait: self.wait, counts_attempts };
+        self.requested(listeners);
+        listeners.tell(self.terms.about, admitted);
+    }
+
+    /// Tells its span and the listeners its end, after so many attempts. `fence` is that of a grant.
+    pub(crate) fn ended(
+        &self,
+        end: RequestEnd,
+        (attempts, waited): (u32, Duration),
+        fence: Option<Fence>,
+        listeners: &Listeners,
+    ) {
+        let by_default = self.waits_by_default;
+        self.span.ended(end.as_str(), (attempts, waited), fence);
+        listeners.tell(self.terms.about, LockEvent::Ended { end, attempts, waited, by_default });
     }
 }
 

@@ -122,7 +122,7 @@ fn may_use(module: &[String], dependency: &str) -> bool {
         ["listeners", "spans", ..] => {
             ["opentelemetry", "tracing_opentelemetry"].contains(&dependency) || !is_apart(dependency)
         }
-        ["listeners", "statistics", ..] => dependency == "metrics" || !is_apart(dependency),
+        ["listeners", "meters"] => dependency == "metrics" || !is_apart(dependency),
         ["web", ..] => dependency.starts_with("actix") || !is_apart(dependency),
         _ => !is_apart(dependency),
     }

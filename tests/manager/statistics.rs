@@ -97,13 +97,15 @@ fn each_class_is_counted_by_itself() {
 fn a_class_that_is_no_label_is_refused_by_name() {
     in_virtual_time(|| async {
         let locks = World::new().manager();
-        let refused = locks.send(Acquire::new("r").class("order 42")).await.unwrap().unwrap_err();
-        let AcquireError::Invalid(invalid) = refused else { panic!("{refused}") };
-        assert_eq!(
-            invalid.to_string(),
-            "invalid class: \"order 42\" (allowed: 1 to 64 of A-Z a-z 0-9 _ . : -, and neither none nor other)"
-        );
+        for wrong in ["order 42", "", "ä", &"x".repeat(65), "none", "other"] {
+            let refused = locks.send(Acquire::new("r").class(wrong.to_owned())).await.unwrap().unwrap_err();
+            let AcquireError::Invalid(invalid) = refused else { panic!("{refused}") };
+            let allowed = "1 to 64 of A-Z a-z 0-9 _ . : -, and neither none nor other";
+            assert_eq!(invalid.to_string(), format!("invalid class: {wrong:?} (allowed: {allowed})"));
+        }
         assert!(stats(&locks).await.classes.is_empty());
+        drop(locks.send(Acquire::new("r").class("orders.pay:v2-a_B")).await.unwrap().unwrap());
+        assert_eq!(stats(&locks).await.classes.len(), 1);
     });
 }
 

@@ -10,17 +10,13 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tracing::{Span, dispatcher, field::Empty, info_span};
 
-use crate::core::{Fence, Mode, ResourceName, TokenPrefix};
+use crate::core::{Fence, Mode, ResourceName, Token};
 
 /// The key of a holder's metadata that has its trace, as in the recommendation "Trace Context" of the W3C.
 pub(crate) const TRACEPARENT: &str = "traceparent";
 
-#[derive(Clone, Copy)]
-pub(crate) struct Subject<'a> {
-    pub(crate) resource: &'a ResourceName,
-    pub(crate) token: TokenPrefix,
-    pub(crate) mode: Mode,
-}
+/// The resource, the token and the mode of a request or a lease.
+type Subject<'a> = (&'a ResourceName, Token, Mode);
 
 /// True if this build makes spans.
 const IS_ENABLED: bool = cfg!(feature = "spans");
@@ -69,7 +65,8 @@ pub(crate) struct AcquireSpan {
 }
 
 impl AcquireSpan {
-    pub(crate) fn new(caller: &FamilySpan, Subject { resource, token, mode }: Subject<'_>) -> Self {
+    pub(crate) fn new(caller: &FamilySpan, (resource, token, mode): Subject<'_>) -> Self {
+        let token = token.prefix();
         let span = caller.beside(|| {
             info_span!(
                 target: "leasehold", parent: &caller.0, "acquire", %resource, %token, %mode,
@@ -129,9 +126,10 @@ pub(crate) struct LeaseSpan(Span);
 impl LeaseSpan {
     pub(crate) fn new(
         acquire: &AcquireSpan,
-        Subject { resource, token, mode }: Subject<'_>,
+        (resource, token, mode): Subject<'_>,
         fence: Option<Fence>,
     ) -> Self {
+        let token = token.prefix();
         // No child of the caller's span: a subscriber keeps that open for as long as it has children.
         let span = acquire.span.beside(|| {
             info_span!(

@@ -1,49 +1,23 @@
-//! The classes of requests that the application names, each with counters of its own.
+//! The counters of each class of requests.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{
-    event::CountedEvent,
-    tally::{RunningSummary, Summary},
-};
-use crate::core::{InvalidValue, ensure};
+use super::tally::{RunningSummary, Summary};
+use crate::listeners::event::{Class, LockEvent, OTHER};
 
 /// The largest number of classes, the one for all that come later included.
 const CLASSES: usize = 64;
 
-/// The class of requests that came when there were enough classes.
-const OTHER: &str = "other";
-
-pub(super) const NONE: &str = "none";
-
-/// A class of requests, by its place among the classes of a manager.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Class(u8);
-
-impl Class {
-    /// Checks the name of a class, which becomes a label of metrics.
-    pub(crate) fn check(name: &str) -> Result<(), InvalidValue> {
-        let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.:-".contains(&b);
-        let is_label = (1..=64).contains(&name.len()) && name.bytes().all(plain);
-        let allowed = "1 to 64 of A-Z a-z 0-9 _ . : -, and neither none nor other";
-        ensure(is_label && ![OTHER, NONE].contains(&name), "class", format_args!("{name:?}"), allowed)
-    }
-
-    pub(super) const fn place(self) -> usize {
-        self.0 as usize
-    }
-}
-
 /// The classes of a manager. Their number is bounded, so that a mistake in naming them costs no memory.
 #[derive(Default)]
-pub(super) struct Classes {
+pub(crate) struct Classes {
     places: BTreeMap<Arc<str>, Class>,
     tallies: Vec<(Arc<str>, RunningSummary)>,
 }
 
 impl Classes {
     /// Returns the class of this name. The first request of a class makes it.
-    pub(super) fn named(&mut self, name: &str) -> Class {
+    pub(crate) fn named(&mut self, name: &str) -> Class {
         if let Some(class) = self.places.get(name) {
             return *class;
         }
@@ -57,11 +31,11 @@ impl Classes {
         class
     }
 
-    pub(super) fn name(&self, class: Class) -> Option<&Arc<str>> {
+    pub(crate) fn name(&self, class: Class) -> Option<&Arc<str>> {
         self.tallies.get(class.place()).map(|(name, _)| name)
     }
 
-    pub(super) fn note(&mut self, class: Class, event: &CountedEvent) {
+    pub(super) fn note(&mut self, class: Class, event: &LockEvent<'_>) {
         if let Some((_, tally)) = self.tallies.get_mut(class.place()) {
             tally.note(event);
         }
@@ -81,19 +55,11 @@ mod tests {
         let mut classes = Classes::default();
         for number in 0..1_000 {
             let class = classes.named(&number.to_string());
-            classes.note(class, &CountedEvent::Requested);
+            classes.note(class, &LockEvent::Requested);
         }
         let summaries = classes.summaries();
         assert_eq!(summaries.len(), CLASSES);
         assert_eq!((summaries["0"].requests, summaries["62"].requests), (1, 1));
         assert_eq!(summaries[OTHER].requests, 1_000 - 63);
-    }
-
-    #[test]
-    fn a_name_that_is_no_label_is_refused() {
-        for wrong in ["", "two words", "ä", &"x".repeat(65), NONE, OTHER] {
-            assert_eq!(Class::check(wrong).unwrap_err().field, "class");
-        }
-        assert_eq!(Class::check("orders.pay:v2-a_B"), Ok(()));
     }
 }

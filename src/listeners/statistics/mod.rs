@@ -1,12 +1,8 @@
 //! The counters of a lock manager, and the sums that they obey.
 
 mod classes;
+mod counts;
 mod distribution;
-mod ear;
-mod event;
-#[cfg(feature = "metrics")]
-mod meters;
-mod recorder;
 mod tally;
 mod windows;
 
@@ -14,11 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-pub(crate) use self::{
-    classes::Class,
-    event::{CountedEvent, RequestEnd},
-    recorder::{DefaultWaits, Recorder, Unconfirmed},
-};
+pub(crate) use self::counts::{Counts, DefaultWaits};
 pub use self::{distribution::Distribution, tally::Summary};
 use crate::core::LossReason;
 

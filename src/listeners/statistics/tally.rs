@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::{
-    distribution::{self, Buckets, Distribution},
-    event::{CountedEvent, RequestEnd},
-};
+use super::distribution::{self, Buckets, Distribution};
+use crate::listeners::event::{LockEvent, RequestEnd};
 
 /// The counters of a window of time, or of a class of requests.
 ///
@@ -73,11 +71,11 @@ pub(super) struct RunningSummary {
 }
 
 impl RunningSummary {
-    pub(super) fn note(&mut self, event: &CountedEvent) {
+    pub(super) fn note(&mut self, event: &LockEvent<'_>) {
         let counts = &mut self.counts;
         match *event {
-            CountedEvent::Requested => counts.requests += 1,
-            CountedEvent::Ended { end, waited, .. } => match end {
+            LockEvent::Requested => counts.requests += 1,
+            LockEvent::Ended { end, waited, .. } => match end {
                 RequestEnd::Granted => {
                     counts.granted += 1;
                     self.waited.record(micros(waited));
@@ -87,24 +85,25 @@ impl RunningSummary {
                 RequestEnd::Cancelled => counts.cancelled += 1,
                 RequestEnd::Failed(_) => counts.failed += 1,
             },
-            CountedEvent::Renewed { near_miss, lag, left } => {
+            LockEvent::Renewed { near_miss, lag, left } => {
                 counts.renewals += 1;
                 counts.near_misses += u64::from(near_miss);
                 counts.smallest_validity_left = smaller(counts.smallest_validity_left, Some(left));
                 counts.longest_renewal_lag = counts.longest_renewal_lag.max(lag);
             }
-            CountedEvent::Missed => counts.missed_renewals += 1,
-            CountedEvent::Releasing { held_for } => self.held_for.record(micros(held_for)),
-            CountedEvent::Released => counts.released += 1,
-            CountedEvent::Lost { held_for, .. } => {
+            LockEvent::Missed => counts.missed_renewals += 1,
+            LockEvent::Releasing { held_for } => self.held_for.record(micros(held_for)),
+            LockEvent::Released => counts.released += 1,
+            LockEvent::Lost { held_for, .. } => {
                 counts.lost += 1;
                 self.held_for.record(micros(held_for));
             }
-            CountedEvent::FoundLost(_) => counts.lost += 1,
-            CountedEvent::Attempted
-            | CountedEvent::RenewerRestarted
-            | CountedEvent::ManagerRestarted
-            | CountedEvent::Reclaimed => {}
+            LockEvent::FoundLost(_) => counts.lost += 1,
+            LockEvent::Admitted { .. }
+            | LockEvent::Attempted
+            | LockEvent::RenewerRestarted
+            | LockEvent::ManagerRestarted
+            | LockEvent::Reclaimed => {}
         }
     }
 

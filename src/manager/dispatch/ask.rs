@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     core::{ResourceName, Token},
-    listeners::statistics::Recorder,
+    listeners::Listeners,
     manager::Outage,
     request::AcquireError,
     runtime::supervisor::message_of,
@@ -30,7 +30,7 @@ use crate::{
 pub(crate) struct Calls {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) outage: Rc<Outage>,
-    pub(crate) stats: Arc<Recorder>,
+    pub(crate) listeners: Arc<Listeners>,
 }
 
 impl Calls {
@@ -51,7 +51,7 @@ impl Calls {
     ) -> Result<T, StoreError> {
         let began = Instant::now();
         let answer = call.await;
-        self.stats.store_answered(verb, answer.is_ok(), began);
+        self.listeners.store_answered(verb, answer.is_ok(), began);
         self.outage.seen(verb, answer)
     }
 
@@ -63,7 +63,7 @@ impl Calls {
     ) -> Vec<Result<T, StoreError>> {
         let began = Instant::now();
         let answers = call.await;
-        self.stats.store_answered(verb, answers.iter().all(Result::is_ok), began);
+        self.listeners.store_answered(verb, answers.iter().all(Result::is_ok), began);
         answers.into_iter().map(|answer| self.outage.seen(verb, answer)).collect()
     }
 }

@@ -13,11 +13,11 @@ use self::one_by_one::{names, one_by_one};
 pub(crate) use self::set::{Set, Sets, TriedAll};
 
 use crate::{
-    core::{Moment, ResourceName, Validity},
+    core::{InvalidValue, Moment, ResourceName, Validity},
     lease::{Lease, LeaseSet, LeaseShared},
-    listeners::statistics::{Class, CountedEvent, RequestEnd},
+    listeners::{About, LockEvent, RequestEnd},
     manager::{
-        Asked, Cause, Happening, LockManager, Record, Role,
+        Cause, Happening, LockManager, Record, Role,
         dispatch::ask::ask_for_all,
         is_alone,
         waiting::attempts::{NEVER_SENT, front},
@@ -44,8 +44,8 @@ impl LockManager {
             }
             Err(error) => {
                 tracing::debug!(%error, "a request for several resources was refused");
-                let class = self.calls.stats.class(request.options.class.as_deref());
-                self.count(class, RequestEnd::Failed(error.kind()), Duration::ZERO);
+                let class = self.calls.listeners.class(request.options.class.as_deref());
+                self.tell_refused(class, 1, &error);
                 reply.answer(Err(error));
             }
         }
@@ -54,9 +54,12 @@ impl LockManager {
 
     fn admit_all(&self, request: &AcquireAll) -> Result<Vec<ValidRequest>, AcquireError> {
         self.may_admit()?;
-        let class = self.calls.stats.class(request.options.class.as_deref());
+        let class = self.calls.listeners.class(request.options.class.as_deref());
         let validate = |name: &ResourceName| {
-            self.check(Acquire::with(name.as_bytes(), request.options.clone()), self.random.token(), class)
+            let one = Acquire::with(name.as_bytes(), request.options.clone());
+            // The first try does not wait.
+            let request = self.check(one, self.random.token(), class)?;
+            Ok::<_, InvalidValue>(ValidRequest { waits_by_default: false, ..request })
         };
         Ok(names(&request.resource)?.iter().map(validate).collect::<Result<_, _>>()?)
     }
@@ -69,7 +72,7 @@ impl LockManager {
             set.requests.iter().map(|request| Arc::clone(&request.terms.acquisition)).collect();
         let reply = set.reply.clone();
         self.sets.insert(tried[0].hold.token, set);
-        self.calls.stats.note(None, CountedEvent::Attempted);
+        self.calls.listeners.tell(About::default(), LockEvent::Attempted);
         let (calls, happenings, in_flight) =
             (self.calls.clone(), self.turn.happenings.clone(), Arc::new(self.shutdown.in_flight()));
         // Validity counts from here: before anything is sent.
@@ -105,19 +108,11 @@ impl LockManager {
 
     fn count_set(&self, set: &Set, end: RequestEnd) {
         let waited = set.asked.elapsed(self.clock.now());
-        set.requests.iter().for_each(|request| self.end_one(request, end, waited));
-    }
-
-    /// Counts one resource of a set, and ends its span.
-    fn end_one(&self, request: &ValidRequest, end: RequestEnd, waited: Duration) {
-        self.count(request.terms.class, end, waited);
-        request.span.ended(end.as_str(), (1, waited), None);
-    }
-
-    /// Counts one resource of a set as a request that has ended.
-    fn count(&self, class: Option<Class>, end: RequestEnd, waited: Duration) {
-        self.calls.stats.note(class, CountedEvent::Requested);
-        self.calls.stats.note(class, CountedEvent::Ended { end, attempts: 1, waited, by_default: false });
+        let listeners = &self.calls.listeners;
+        for request in &set.requests {
+            request.requested(listeners);
+            request.ended(end, (1, waited), None, listeners);
+        }
     }
 
     pub(crate) fn tried_all(&mut self, TriedAll { tried, sent, outcome, _in_flight }: TriedAll) {
@@ -192,12 +187,11 @@ impl LockManager {
         let in_time = Validity::granted(sent, ttl).is_valid(now);
         for (request, grant) in requests.into_iter().zip(grants) {
             if in_time {
-                request.span.ended("granted", (1, waited), grant.fence);
                 let state = self.hold_one(request, (asked, sent), grant, now);
-                self.count(state.terms.class, RequestEnd::Granted, waited);
                 leases.push(Lease::new(state, Arc::clone(&self.renewers.manager), durability));
             } else {
-                self.end_one(&request, RequestEnd::Failed("too_late"), waited);
+                request.requested(&self.calls.listeners);
+                request.ended(RequestEnd::Failed("too_late"), (1, waited), None, &self.calls.listeners);
                 let hold = request.terms.acquisition.hold.clone();
                 too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
                 self.reclaim(hold, false, sent + ttl);
@@ -222,13 +216,14 @@ impl LockManager {
     ) -> Arc<LeaseShared> {
         let hold = request.terms.acquisition.hold.clone();
         let reclaiming = self.releasing(Cause::Reclaim(None));
-        let counts_attempts = request.pauses.count_attempts();
-        let asked = Asked { at: asked, wait: request.wait, counts_attempts };
         let acquisition = &request.terms.acquisition;
         let record = self.engine.adopt(wanted(acquisition, false), is_alone(acquisition), None, now);
-        self.records.insert(record, Record::new(hold.clone(), Some(asked), reclaiming));
+        self.records.insert(record, Record::new(hold.clone(), reclaiming));
         self.records.name(hold.token, record);
+        let fence = grant.fence;
         let holding = self.lease(record, &mut request, sent, grant, now);
+        request.admitted(asked, &self.calls.listeners);
+        request.ended(RequestEnd::Granted, (1, asked.elapsed(now)), fence, &self.calls.listeners);
         let (lease, bound) = (Arc::clone(&holding.lease), holding.bound_to.is_some());
         self.records.with(record, |it| it.role = Role::Holding(holding));
         self.engine.keep_cohort_waiting(record);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::{
     core::{Acquisition, Event, InvalidValue, Moment, RecordKey, Terms, Token},
     lease::Lease,
-    listeners::statistics::{Class, CountedEvent, RequestEnd},
-    manager::{Asked, LockManager, Record, Role, WaitingRequest, is_alone, stream::DEFER_FOR, wanted},
+    listeners::{About, Class, LockEvent, RequestEnd},
+    manager::{LockManager, Record, Role, WaitingRequest, is_alone, stream::DEFER_FOR, wanted},
     request::{AcquireError, Request, ValidRequest},
     runtime::responder::{DeferredReply, Responder},
 };
@@ -18,20 +18,24 @@ impl LockManager {
     ) -> DeferredReply<Result<Lease, AcquireError>> {
         let (reply, deferred) = Responder::new();
         let (token, now) = (self.random.token(), self.clock.now());
-        let class = self.calls.stats.class(request.options.class.as_deref());
-        self.calls.stats.note(class, CountedEvent::Requested);
+        let class = self.calls.listeners.class(request.options.class.as_deref());
         match self.may_admit().and_then(|()| Ok(self.check(request, token, class)?)) {
             Ok(request) => self.begin(request, reply, now),
             Err(error) => {
                 tracing::debug!(%error, "a request was refused");
-                let end = RequestEnd::Failed(error.kind());
-                let ended =
-                    CountedEvent::Ended { end, attempts: 0, waited: Duration::ZERO, by_default: false };
-                self.calls.stats.note(class, ended);
+                self.tell_refused(class, 0, &error);
                 reply.answer(Err(error));
             }
         }
         deferred
+    }
+
+    /// Tells the listeners of a request that was not admitted.
+    pub(crate) fn tell_refused(&self, class: Option<Class>, attempts: u32, error: &AcquireError) {
+        let (end, about) = (RequestEnd::Failed(error.kind()), About { token: None, class });
+        let ended = LockEvent::Ended { end, attempts, waited: Duration::ZERO, by_default: false };
+        self.calls.listeners.tell(about, LockEvent::Requested);
+        self.calls.listeners.tell(about, ended);
     }
 
     /// Checks that there is room for one more request.
@@ -76,7 +80,7 @@ impl LockManager {
     fn begin(&mut self, request: ValidRequest, reply: Responder<Result<Lease, AcquireError>>, now: Moment) {
         let (wait, acquisition) = (request.wait, &request.terms.acquisition);
         let hold = acquisition.hold.clone();
-        let asked = Asked { at: now, wait, counts_attempts: request.pauses.count_attempts() };
+        request.admitted(now, &self.calls.listeners);
         let terms = Terms {
             asked: now,
             wait,
@@ -100,7 +104,7 @@ impl LockManager {
             _in_flight: self.shutdown.in_flight(),
         };
         self.records.name(hold.token, record);
-        self.records.insert(record, Record::new(hold, Some(asked), Role::Waiting(Box::new(waiter))));
+        self.records.insert(record, Record::new(hold, Role::Waiting(Box::new(waiter))));
         self.on_at(record, Event::Requested, now);
         // The end of the wait, and the departure of the caller, count during the first attempt too.
         self.watch(record, wait);

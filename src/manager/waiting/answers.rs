@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     core::{End, Ended, Moment, RecordKey, Told},
     lease::{Lease, LeaseChange, LeaseEvent, LeaseShared, LeaseTerms},
-    listeners::statistics::{CountedEvent, RequestEnd},
+    listeners::RequestEnd,
     manager::{Holding, LockManager, Role, WaitingRequest, next_check, waiting::attempts::NEVER_SENT},
     request::{AcquireError, ValidRequest},
     store::{Grant, Holder, HolderState, Refusal, StoreError},
@@ -23,19 +23,17 @@ impl LockManager {
         let held = self.records.with(record, |it| {
             let WaitingRequest { request, reply, grant, .. } = it.waiter()?;
             let (grant, durability) = grant.take()?;
-            request.span.ended("granted", (attempts, waited), grant.fence);
+            let fence = grant.fence;
             let holding = self.lease(record, request, sent, grant, now);
-            let (lease, reply, by_default) =
-                (Arc::clone(&holding.lease), reply.clone(), request.waits_by_default);
-            let bound = holding.bound_to.is_some();
+            let (lease, reply, bound) =
+                (Arc::clone(&holding.lease), reply.clone(), holding.bound_to.is_some());
+            request.ended(RequestEnd::Granted, (attempts, waited), fence, &self.calls.listeners);
             it.role = Role::Holding(holding);
-            Some((lease, durability, reply, bound, by_default))
+            Some((lease, durability, reply, bound))
         });
-        let Some((lease, durability, reply, bound, by_default)) = held.flatten() else { return };
+        let Some((lease, durability, reply, bound)) = held.flatten() else { return };
         self.note_held(&lease, now, bound);
         let hold = lease.hold();
-        let granted = CountedEvent::Ended { end: RequestEnd::Granted, attempts, waited, by_default };
-        self.calls.stats.note(lease.terms.class, granted);
         tracing::debug!(
             resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.terms.acquisition.mode,
             fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
@@ -61,9 +59,8 @@ impl LockManager {
     ) -> Holding {
         let terms = LeaseTerms { events: request.terms.events.take(), ..request.terms.clone() };
         let times = (sent, now);
-        let lease =
-            LeaseShared::granted(record, terms, &request.span, times, grant, &self.clock, &self.calls.stats);
-        let lease = Arc::new(lease);
+        let world = (&self.clock, &self.calls.listeners);
+        let lease = Arc::new(LeaseShared::granted(record, terms, &request.span, times, grant, world));
         Holding { lease, bound_to: request.bound_to.take(), renewer: None }
     }
 
@@ -104,18 +101,14 @@ impl LockManager {
         let found = self.records.with(record, |it| {
             let hold = it.hold.clone();
             let WaitingRequest { request, reply, answer, failure, unsent, .. } = it.waiter()?;
-            let (class, by_default) = (request.terms.class, request.waits_by_default);
             let ttl = request.terms.acquisition.ttl;
             let never_sent = || AcquireError::Store(StoreError::unavailable(NEVER_SENT));
             let never_sent = (*unsent && ended.told == Told::Nothing).then(never_sent);
             let failure = failure.take().or(never_sent);
-            let span = std::mem::take(&mut request.span);
-            Some((hold, class, by_default, span, reply.clone(), answer.clone(), failure, ttl))
+            Some((hold, reply.clone(), answer.clone(), failure, ttl))
         });
-        let Some((hold, class, by_default, span, reply, answer, failure, ttl)) = found.flatten() else {
-            return;
-        };
-        let (counted, error) = match (ended.end, failure) {
+        let Some((hold, reply, answer, failure, ttl)) = found.flatten() else { return };
+        let (end, error) = match (ended.end, failure) {
             (End::Cancelled, _) => (RequestEnd::Cancelled, None),
             (End::TooLate, _) => (RequestEnd::Failed("too_late"), Some(AcquireError::TooLate { ttl })),
             (End::QueueFull { waiters }, _) => {
@@ -129,9 +122,11 @@ impl LockManager {
             }
         };
         let Ended { attempts, waited, .. } = *ended;
-        self.calls.stats.note(class, CountedEvent::Ended { end: counted, attempts, waited, by_default });
-        self.trace.ended(&self.records, record, counted, waited);
-        span.ended(counted.as_str(), (attempts, waited), None);
+        let span = self.records.with(record, |it| {
+            let request = &mut it.waiter()?.request;
+            request.ended(end, (attempts, waited), None, &self.calls.listeners);
+            Some(std::mem::take(&mut request.span))
+        });
         drop(span);
         if let Some(error) = error {
             let (resource, token) = (&hold.resource, hold.token.prefix());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     core::{Answer, Event, Front, Mode, Moment, RecordKey},
-    listeners::statistics::CountedEvent,
+    listeners::{About, LockEvent},
     manager::{Attempt, LockManager, Record},
     request::AcquireError,
     store::{self, Acquired, Certainty, Holder, HolderState, Metadata, StoreError},
@@ -27,7 +27,7 @@ impl LockManager {
     pub(crate) fn new_attempt(&self, record: RecordKey, sent: Moment) -> Option<Attempt> {
         let acquisition = |it: &mut Record| Some(Arc::clone(&it.waiter()?.request.terms.acquisition));
         let acquisition = self.records.with(record, acquisition)??;
-        self.calls.stats.note(None, CountedEvent::Attempted);
+        self.calls.listeners.tell(About::default(), LockEvent::Attempted);
         Some(Attempt { record, acquisition, sent, overtook: false })
     }
 

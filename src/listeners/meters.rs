@@ -10,10 +10,9 @@ use std::{
 use metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram};
 
 use super::{
-    classes::{Class, NONE},
     ear::Ear,
-    event::{CountedEvent, RequestEnd},
-    tally::Summary,
+    event::{About, LockEvent, NONE, RequestEnd},
+    statistics::Summary,
 };
 
 const REQUESTS: &str = "leasehold_requests_total";
@@ -160,8 +159,8 @@ impl OfClass {
 }
 
 impl Ear for Meters {
-    fn hear(&mut self, class: Option<(Class, &Arc<str>)>, event: &CountedEvent) {
-        guarded(|| self.tell(class, event));
+    fn hear(&mut self, about: About, class: Option<&Arc<str>>, event: &LockEvent<'_>) {
+        guarded(|| self.tell(about, class, event));
     }
 
     fn store_answered(&mut self, verb: &'static str, well: bool, took: Duration) {
@@ -178,8 +177,8 @@ impl Ear for Meters {
 }
 
 impl Meters {
-    fn tell(&mut self, class: Option<(Class, &Arc<str>)>, event: &CountedEvent) {
-        let of_class = match class {
+    fn tell(&mut self, about: About, name: Option<&Arc<str>>, event: &LockEvent<'_>) {
+        let of_class = match about.class.zip(name) {
             None => &self.unclassed,
             Some((class, name)) => {
                 let new = || OfClass::new(Arc::clone(name));
@@ -187,10 +186,11 @@ impl Meters {
             }
         };
         match *event {
-            CountedEvent::Requested => of_class.pending.increment(1.0),
-            CountedEvent::Attempted => self.attempts.increment(1),
-            CountedEvent::Ended { end, waited, .. } => of_class.ended(end, waited),
-            CountedEvent::Renewed { near_miss, lag, left } => {
+            LockEvent::Requested => of_class.pending.increment(1.0),
+            LockEvent::Admitted { .. } => {}
+            LockEvent::Attempted => self.attempts.increment(1),
+            LockEvent::Ended { end, waited, .. } => of_class.ended(end, waited),
+            LockEvent::Renewed { near_miss, lag, left } => {
                 self.confirmed.increment(1);
                 if let Some(lag) = lag {
                     self.lag.record(lag);
@@ -200,25 +200,25 @@ impl Meters {
                     counter!(NEAR_MISSES).increment(1);
                 }
             }
-            CountedEvent::Missed => self.missed.increment(1),
-            CountedEvent::Releasing { held_for } => {
+            LockEvent::Missed => self.missed.increment(1),
+            LockEvent::Releasing { held_for } => {
                 of_class.held.decrement(1.0);
                 of_class.hold.record(held_for);
                 self.unconfirmed.increment(1.0);
             }
-            CountedEvent::Released => self.unconfirmed.decrement(1.0),
-            CountedEvent::Lost { reason, held_for } => {
+            LockEvent::Released => self.unconfirmed.decrement(1.0),
+            LockEvent::Lost { reason, held_for } => {
                 of_class.held.decrement(1.0);
                 of_class.hold.record(held_for);
                 of_class.lost(reason.as_str());
             }
-            CountedEvent::FoundLost(reason) => {
+            LockEvent::FoundLost(reason) => {
                 self.unconfirmed.decrement(1.0);
                 of_class.lost(reason.as_str());
             }
-            CountedEvent::RenewerRestarted => counter!(RESTARTS, "actor" => "renewer").increment(1),
-            CountedEvent::ManagerRestarted => counter!(RESTARTS, "actor" => "manager").increment(1),
-            CountedEvent::Reclaimed => counter!(RECLAIMS).increment(1),
+            LockEvent::RenewerRestarted => counter!(RESTARTS, "actor" => "renewer").increment(1),
+            LockEvent::ManagerRestarted => counter!(RESTARTS, "actor" => "manager").increment(1),
+            LockEvent::Reclaimed => counter!(RECLAIMS).increment(1),
         }
     }
 }
