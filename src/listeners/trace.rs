@@ -1,7 +1,7 @@
 //! The trace of the requests of a manager, one by one, for whoever records it.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -77,7 +77,7 @@ pub(crate) struct Trace {
 struct Recording {
     sink: TraceSink,
     begun: Moment,
-    open: HashMap<Token, Traced>,
+    open: BTreeMap<Token, Traced>,
 }
 
 impl Trace {
@@ -88,15 +88,20 @@ impl Trace {
 
     /// Begins a recording, in place of the one before.
     pub(crate) fn begin(&mut self, sink: TraceSink, begun: Moment) {
-        self.recording = Some(Recording { sink, begun, open: HashMap::new() });
+        self.recording = Some(Recording { sink, begun, open: BTreeMap::new() });
     }
 
-    /// Ends this recording, if another one has not begun since, and traces what is not over yet, in the order of arrival.
+    /// Ends any recording, without what is not over yet.
+    pub(crate) fn forget(&mut self) {
+        self.recording = None;
+    }
+
+    /// Ends this recording, if another one has not begun since, and traces what is not over yet: leases, then those that wait.
     pub(crate) fn end(&mut self, sink: &TraceSink) {
         let is_current = |it: &mut Recording| Arc::ptr_eq(&it.sink.dropped, &sink.dropped);
         if let Some(Recording { sink, open, .. }) = self.recording.take_if(is_current) {
             let mut open: Vec<_> = open.into_values().collect();
-            open.sort_by_key(|traced| traced.at);
+            open.sort_by_key(|traced| (traced.answer.is_none(), traced.at));
             open.into_iter().for_each(|traced| sink.send(traced));
         }
     }

@@ -50,7 +50,8 @@ impl Actor for LockManager {
             this.compare_clocks(&mut clocks);
             this.calls.listeners.tick(clocks.ours);
             this.engine.forget_old_demand(clocks.ours);
-            this.calls.outage.check(this.calls.listeners.counts().stats.releases_unconfirmed);
+            let releases_unconfirmed = this.calls.listeners.counts().stats.releases_unconfirmed;
+            this.calls.outage.check(releases_unconfirmed);
         });
     }
 }

@@ -110,7 +110,8 @@ impl LockManager {
     }
 
     pub(super) fn begin_trace(&mut self, BeginTrace(sink): BeginTrace) {
-        self.calls.listeners.trace().begin(sink, self.clock.now());
+        let now = self.clock.now();
+        self.calls.listeners.trace().begin(sink, now);
     }
 
     pub(super) fn end_trace(&mut self, EndTrace(sink): EndTrace) {

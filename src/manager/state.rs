@@ -38,6 +38,13 @@ pub struct LockManager {
     pub(crate) address: Arc<Addr<Self>>,
 }
 
+impl Drop for LockManager {
+    fn drop(&mut self) {
+        // Leases that somebody keeps have the listeners, and the recorder waits until nobody can send.
+        self.calls.listeners.trace().forget();
+    }
+}
+
 /// The values that requests get from their manager.
 pub(crate) struct Policy {
     pub(crate) settings: Arc<Settings>,

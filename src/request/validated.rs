@@ -117,7 +117,7 @@ impl ValidRequest {
         listeners.tell(self.terms.about, admitted);
     }
 
-    /// Tells its span and the listeners its end, after so many attempts. `fence` is that of a grant.
+    /// Tells the listeners and its span its end, after so many attempts. `fence` is that of a grant.
     pub(crate) fn ended(
         &self,
         end: RequestEnd,
@@ -126,8 +126,8 @@ impl ValidRequest {
         listeners: &Listeners,
     ) {
         let by_default = self.waits_by_default;
-        self.span.ended(end.as_str(), (attempts, waited), fence);
         listeners.tell(self.terms.about, LockEvent::Ended { end, attempts, waited, by_default });
+        self.span.ended(end.as_str(), (attempts, waited), fence);
     }
 }
 

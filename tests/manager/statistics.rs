@@ -94,6 +94,20 @@ fn each_class_is_counted_by_itself() {
 }
 
 #[test]
+fn classes_are_bounded_and_the_rest_is_one_more() {
+    in_virtual_time(|| async {
+        let locks = World::new().manager();
+        for number in 0..1_000 {
+            drop(locks.send(Acquire::new("r").class(number.to_string()).attempts(1)).await.unwrap());
+        }
+        let classes = stats(&locks).await.classes;
+        assert_eq!(classes.len(), 64);
+        assert_eq!((classes["0"].requests, classes["62"].requests), (1, 1));
+        assert_eq!(classes["other"].requests, 1_000 - 63);
+    });
+}
+
+#[test]
 fn a_class_that_is_no_label_is_refused_by_name() {
     in_virtual_time(|| async {
         let locks = World::new().manager();

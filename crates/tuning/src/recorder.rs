@@ -159,7 +159,9 @@ fn write_all(lines: Receiver<Traced>, mut out: impl Write, dropped: &AtomicU64) 
 mod tests {
     use std::{collections::BTreeMap, fs, sync::mpsc::TrySendError};
 
-    use leasehold::{Acquire, AcquireAll, MemoryStore, Mode, ReadLock, ResourceName, SetTuning, Stats};
+    use leasehold::{
+        Acquire, AcquireAll, MemoryStore, Mode, ReadLock, ResourceName, SetTuning, Shutdown, Stats,
+    };
     use serde_json::Value;
 
     use super::*;
@@ -266,6 +268,20 @@ mod tests {
         }
         assert_eq!(sink.dropped.load(Ordering::Relaxed), 4);
         assert_eq!(received.try_recv().unwrap().resource, ResourceName::new("r").unwrap());
+    }
+
+    #[actix::test]
+    async fn a_recording_ends_with_its_manager_though_a_lease_of_it_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let locks = manager();
+        let recorder = TraceRecorder::start(&locks, folder.path().join("t.jsonl")).await.unwrap();
+        let _kept = locks.send(Acquire::new("kept")).await.unwrap().unwrap();
+        locks.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
+        while locks.connected() {
+            actix_rt::task::yield_now().await;
+        }
+        let stopped = actix_rt::time::timeout(Duration::from_secs(60), recorder.stop()).await.unwrap();
+        assert_eq!(stopped.unwrap(), Recorded { requests: 1, dropped: 0 });
     }
 
     #[actix::test]

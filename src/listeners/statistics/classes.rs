@@ -45,21 +45,3 @@ impl Classes {
         self.tallies.iter().map(|(name, tally)| (name.to_string(), tally.summary())).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn classes_are_bounded_and_the_rest_is_one_more() {
-        let mut classes = Classes::default();
-        for number in 0..1_000 {
-            let class = classes.named(&number.to_string());
-            classes.note(class, &LockEvent::Requested);
-        }
-        let summaries = classes.summaries();
-        assert_eq!(summaries.len(), CLASSES);
-        assert_eq!((summaries["0"].requests, summaries["62"].requests), (1, 1));
-        assert_eq!(summaries[OTHER].requests, 1_000 - 63);
-    }
-}

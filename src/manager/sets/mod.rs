@@ -222,12 +222,12 @@ impl LockManager {
         self.records.name(hold.token, record);
         let fence = grant.fence;
         let holding = self.lease(record, &mut request, sent, grant, now);
-        request.admitted(asked, &self.calls.listeners);
-        request.ended(RequestEnd::Granted, (1, asked.elapsed(now)), fence, &self.calls.listeners);
         let (lease, bound) = (Arc::clone(&holding.lease), holding.bound_to.is_some());
         self.records.with(record, |it| it.role = Role::Holding(holding));
         self.engine.keep_cohort_waiting(record);
         self.note_held(&lease, now, bound);
+        request.admitted(asked, &self.calls.listeners);
+        request.ended(RequestEnd::Granted, (1, asked.elapsed(now)), fence, &self.calls.listeners);
         lease
     }
 
