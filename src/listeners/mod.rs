@@ -49,7 +49,9 @@ impl Listeners {
     pub(crate) fn tell(&self, about: About, event: LockEvent<'_>) {
         let mut inner = self.0.lock();
         let Inner { counts, trace, ears } = &mut *inner;
-        counts.note(about.class, &event);
+        if !matches!(event, LockEvent::Admitted { .. }) {
+            counts.note(about.class, &event);
+        }
         let class = about.class.and_then(|class| counts.classes.name(class));
         trace.hear(about, class, &event);
         ears.iter_mut().for_each(|ear| ear.hear(about, class, &event));
