@@ -143,14 +143,16 @@ pub async fn who_holds_no_more_is_not_notified(scene: Scene) {
 }
 
 pub async fn of_many_readers_whose_time_is_over_none_is_notified(scene: Scene) {
-    let lasting = Arc::new(Acquisition { ttl: secs(60), ..scene.shared() });
-    let mut readers: Vec<_> = (0..400).map(|_| Arc::new(scene.shared())).collect();
+    // The nodes of a quorum have a twentieth of it for their answers, to a hundred readers at a time.
+    let of = |ttl| Arc::new(Acquisition { ttl, ..scene.shared() });
+    let (ttl, lasting) = (6 * TTL, of(12 * TTL));
+    let mut readers: Vec<_> = (0..400).map(|_| of(ttl)).collect();
     readers.push(Arc::clone(&lasting));
     for readers in readers.chunks(100) {
         let granted = scene.store.acquire_each(readers).await;
         assert!(granted.iter().all(|granted| matches!(granted, Ok(Acquired::Granted(_)))), "{granted:?}");
     }
-    scene.pass(TTL + secs(1)).await;
+    scene.pass(ttl + secs(1)).await;
     // No verb clears all of them away at once.
     let all = readers.iter().map(|asked| asked.hold.token).collect();
     assert_eq!(scene.notify(Some(all), &HolderNotice::Taken).await.holders, tokens([&*lasting]));
