@@ -1,4 +1,4 @@
-//! Callers in processes of their own that fight for locks: for a quarter of a minute, and while servers fail.
+//! Callers in processes of their own that fight for locks: for half a minute, and while servers fail.
 //!
 //! It has a `main` of its own, because the processes are this very program.
 

@@ -58,19 +58,21 @@ impl RequestEnd {
     }
 }
 
+/// A request that is valid, and has room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admitted<'a> {
+    pub(crate) resource: &'a ResourceName,
+    pub(crate) mode: Mode,
+    pub(crate) at: Moment,
+    pub(crate) wait: Duration,
+    /// True if the number of its attempts is limited.
+    pub(crate) counts_attempts: bool,
+}
+
 /// An event that the listeners hear of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LockEvent<'a> {
-    Requested,
-    /// The request is valid, and there is room for it.
-    Admitted {
-        resource: &'a ResourceName,
-        mode: Mode,
-        at: Moment,
-        wait: Duration,
-        /// True if the number of its attempts is limited.
-        counts_attempts: bool,
-    },
+    Requested(Option<Admitted<'a>>),
     Attempted,
     Ended {
         end: RequestEnd,

@@ -186,8 +186,7 @@ impl Meters {
             }
         };
         match *event {
-            LockEvent::Requested => of_class.pending.increment(1.0),
-            LockEvent::Admitted { .. } => {}
+            LockEvent::Requested(_) => of_class.pending.increment(1.0),
             LockEvent::Attempted => self.attempts.increment(1),
             LockEvent::Ended { end, waited, .. } => of_class.ended(end, waited),
             LockEvent::Renewed { near_miss, lag, left } => {

@@ -17,7 +17,7 @@ use std::{
 
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
-pub(crate) use self::event::{About, Class, LockEvent, RequestEnd};
+pub(crate) use self::event::{About, Admitted, Class, LockEvent, RequestEnd};
 use self::{ear::Ear, statistics::Counts, trace::Trace};
 use crate::core::{LossReason, Moment};
 
@@ -49,9 +49,7 @@ impl Listeners {
     pub(crate) fn tell(&self, about: About, event: LockEvent<'_>) {
         let mut inner = self.0.lock();
         let Inner { counts, trace, ears } = &mut *inner;
-        if !matches!(event, LockEvent::Admitted { .. }) {
-            counts.note(about.class, &event);
-        }
+        counts.note(about.class, &event);
         let class = about.class.and_then(|class| counts.classes.name(class));
         trace.hear(about, class, &event);
         ears.iter_mut().for_each(|ear| ear.hear(about, class, &event));

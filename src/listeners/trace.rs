@@ -14,7 +14,7 @@ use actix::Message;
 
 use super::{
     ear::Ear,
-    event::{About, LockEvent, RequestEnd},
+    event::{About, Admitted, LockEvent, RequestEnd},
 };
 use crate::core::{Mode, Moment, ResourceName, Token};
 
@@ -111,7 +111,7 @@ impl Ear for Trace {
     fn hear(&mut self, about: About, class: Option<&Arc<str>>, event: &LockEvent<'_>) {
         if let (Some(recording), Some(token)) = (&mut self.recording, about.token) {
             match *event {
-                LockEvent::Admitted { resource, mode, at, wait, counts_attempts }
+                LockEvent::Requested(Some(Admitted { resource, mode, at, wait, counts_attempts }))
                     if at >= recording.begun =>
                 {
                     // Attempts that are limited end the wait by themselves, in a replay with the same pauses too.

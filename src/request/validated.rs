@@ -9,7 +9,7 @@ use crate::{
     },
     lease::{LeaseTerms, LifeSign},
     listeners::{
-        About, Class, Listeners, LockEvent, RequestEnd,
+        About, Admitted, Class, Listeners, LockEvent, RequestEnd,
         spans::{AcquireSpan, TRACEPARENT},
     },
     request::{Options, Request, SHORTEST_TTL, Settings, Takes, Wait},
@@ -105,16 +105,15 @@ impl ValidRequest {
     }
 
     pub(crate) fn requested(&self, listeners: &Listeners) {
-        listeners.tell(self.terms.about, LockEvent::Requested);
+        listeners.tell(self.terms.about, LockEvent::Requested(None));
     }
 
     /// Tells the listeners that it was requested at this moment, and is admitted.
     pub(crate) fn admitted(&self, at: Moment, listeners: &Listeners) {
         let Acquisition { hold, mode, .. } = &*self.terms.acquisition;
         let (resource, counts_attempts) = (&hold.resource, self.pauses.count_attempts());
-        let admitted = LockEvent::Admitted { resource, mode: *mode, at, wait: self.wait, counts_attempts };
-        self.requested(listeners);
-        listeners.tell(self.terms.about, admitted);
+        let admitted = Admitted { resource, mode: *mode, at, wait: self.wait, counts_attempts };
+        listeners.tell(self.terms.about, LockEvent::Requested(Some(admitted)));
     }
 
     /// Tells the listeners and its span its end, after so many attempts. `fence` is that of a grant.

@@ -1,4 +1,4 @@
-//! 200 callers in each of 8 processes fight for 20 resources in all modes for 15 seconds, on one real server.
+//! 200 callers in each of 8 processes fight for 20 resources in all modes for 30 seconds, on one real server.
 //!
 //! What they write down is checked: no two conflicting leases valid at once, fences in order, losses told in time, the
 //! counters' sums, and no key left over.
@@ -16,7 +16,7 @@ use leasehold_testing::servers::RedisServer;
 use leasehold_testing::waiting::until;
 
 const PROCESSES: usize = 8;
-const TIME: Duration = Duration::from_secs(15);
+const TIME: Duration = Duration::from_secs(30);
 
 fn plan(server: &RedisServer) -> Plan {
     Plan {

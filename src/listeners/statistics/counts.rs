@@ -54,7 +54,7 @@ impl Counts {
     fn count(&mut self, event: &LockEvent<'_>) {
         let stats = &mut self.stats;
         match *event {
-            LockEvent::Requested => stats.pending += 1,
+            LockEvent::Requested(_) => stats.pending += 1,
             LockEvent::Attempted => stats.attempts += 1,
             LockEvent::Ended { end, attempts, by_default, .. } => {
                 stats.pending -= 1;
@@ -85,7 +85,7 @@ impl Counts {
             LockEvent::RenewerRestarted => stats.renewer_restarts += 1,
             LockEvent::ManagerRestarted => stats.manager_restarts += 1,
             LockEvent::Reclaimed => stats.reclaimed += 1,
-            LockEvent::Admitted { .. } | LockEvent::Renewed { .. } | LockEvent::Missed => {}
+            LockEvent::Renewed { .. } | LockEvent::Missed => {}
         }
     }
 

@@ -74,7 +74,7 @@ impl RunningSummary {
     pub(super) fn note(&mut self, event: &LockEvent<'_>) {
         let counts = &mut self.counts;
         match *event {
-            LockEvent::Requested => counts.requests += 1,
+            LockEvent::Requested(_) => counts.requests += 1,
             LockEvent::Ended { end, waited, .. } => match end {
                 RequestEnd::Granted => {
                     counts.granted += 1;
@@ -99,8 +99,7 @@ impl RunningSummary {
                 self.held_for.record(micros(held_for));
             }
             LockEvent::FoundLost(_) => counts.lost += 1,
-            LockEvent::Admitted { .. }
-            | LockEvent::Attempted
+            LockEvent::Attempted
             | LockEvent::RenewerRestarted
             | LockEvent::ManagerRestarted
             | LockEvent::Reclaimed => {}

@@ -61,7 +61,7 @@ mod tests {
         windows.each_mut().map(|window| {
             window.advance(at(secs));
             let known = window.summary().requests;
-            (0..more).for_each(|_| window.note(&LockEvent::Requested));
+            (0..more).for_each(|_| window.note(&LockEvent::Requested(None)));
             known
         })
     }

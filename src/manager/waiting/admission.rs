@@ -34,7 +34,7 @@ impl LockManager {
     pub(crate) fn tell_refused(&self, class: Option<Class>, attempts: u32, error: &AcquireError) {
         let (end, about) = (RequestEnd::Failed(error.kind()), About { token: None, class });
         let ended = LockEvent::Ended { end, attempts, waited: Duration::ZERO, by_default: false };
-        self.calls.listeners.tell(about, LockEvent::Requested);
+        self.calls.listeners.tell(about, LockEvent::Requested(None));
         self.calls.listeners.tell(about, ended);
     }
 
