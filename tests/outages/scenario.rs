@@ -66,6 +66,7 @@ pub(crate) fn all_kinds() -> Vec<Kind> {
 
 /// What a scenario has brought.
 pub(crate) struct Seen {
+    pub(crate) is_quorum: bool,
     pub(crate) reports: Vec<Report>,
     /// From when to when it lasted, in microseconds since the host was started.
     pub(crate) outage: (u64, u64),
@@ -79,6 +80,7 @@ impl Scenario {
     pub(crate) fn run(&self, length: Length) -> Seen {
         let rig = (self.rig)();
         let plan = plan(&rig);
+        let is_quorum = rig.store.contains("quorum://");
         let (whole, before) = match length {
             Length::Short => (Duration::ZERO, BEFORE),
             Length::Of(time) => (time, (time / 3).max(BEFORE)),
@@ -95,7 +97,7 @@ impl Scenario {
         crew.wait_for_grants(0..FIRST_KEPT);
         let load = (start_micros, micros());
         let reports = crew.end();
-        Seen { reports, outage, load, left: left_over(&keys) }
+        Seen { is_quorum, reports, outage, load, left: left_over(&keys) }
     }
 }
 

@@ -44,7 +44,12 @@ pub(crate) fn violations(scenario: &Scenario, seen: &Seen) -> Vec<String> {
     }
     for resource in 0..RESOURCES {
         let held = seen.held(resource);
-        found.extend(history::fences(held.iter().copied()));
+        let leases = held.iter().copied();
+        found.extend(if seen.is_quorum {
+            history::fences_of_quorum(leases)
+        } else {
+            history::fences(leases)
+        });
         let is_granted_again = held.iter().any(|held| micros_of(held.granted) > seen.outage.1);
         if resource < FIRST_KEPT && !is_granted_again {
             found.push(format!("resource {resource} is not granted again after the outage"));

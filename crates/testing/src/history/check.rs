@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leasehold::{ResourceName, env::Moment, rules::guard_band};
+use leasehold::{Fence, ResourceName, env::Moment, rules::guard_band};
 
 use super::{Believed, Finding, Held, Resource};
 
@@ -37,9 +37,24 @@ pub fn conflicts<'a>(held: impl IntoIterator<Item = &'a Held>) -> Vec<Conflict> 
 /// Returns every grant whose fence is wrong, in words: not larger than one that was known before it was asked for, or,
 /// for a re-entry, another than that of the hold that was entered.
 pub fn fences<'a>(held: impl IntoIterator<Item = &'a Held>) -> Vec<String> {
+    wrong_fences(held, |lease, entered| lease.fence == Some(entered))
+}
+
+/// Returns the same for leases of a quorum, where a re-entry may have a larger fence than the hold that was entered: too
+/// few of the nodes that granted it may have known that hold, such as nodes that have counted again only since then.
+pub fn fences_of_quorum<'a>(held: impl IntoIterator<Item = &'a Held>) -> Vec<String> {
+    wrong_fences(held, |lease, entered| lease.fence >= Some(entered))
+}
+
+fn wrong_fences<'a>(
+    held: impl IntoIterator<Item = &'a Held>,
+    may_reenter: impl Fn(&Held, Fence) -> bool,
+) -> Vec<String> {
     let wrong = |(lease, finding, _): (&Held, _, &[&Held])| match finding {
-        Finding::Beside(_) => None,
-        Finding::OtherFence(other) => Some(format!("re-entered a hold with {other:?}: {lease:?}")),
+        Finding::OtherFence(entered) if !may_reenter(lease, entered) => {
+            Some(format!("re-entered a hold with {entered:?}: {lease:?}"))
+        }
+        Finding::Beside(_) | Finding::OtherFence(_) => None,
         Finding::NotLarger(floor) => Some(format!("{floor:?} was granted before {lease:?} was asked for")),
     };
     replay(held, wrong)

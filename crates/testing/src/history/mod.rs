@@ -45,7 +45,7 @@ use tokio::time::sleep;
 #[doc(hidden)]
 pub use self::believed::{Believed, Finding, Resource, conflicting};
 pub use self::{
-    check::{Conflict, conflicts, fences, told_late},
+    check::{Conflict, conflicts, fences, fences_of_quorum, told_late},
     held::Held,
 };
 use leasehold::{
@@ -151,7 +151,8 @@ impl History {
         std::mem::take(&mut self.entries())
     }
 
-    /// Returns everything that must not have been, in words: [`conflicts`], [`fences`] and [`told_late`].
+    /// Returns everything that must not have been, in words: [`conflicts`], [`fences`] and [`told_late`]. For a quorum see
+    /// [`fences_of_quorum`].
     pub fn violations(&self) -> Vec<String> {
         let held = self.entries();
         let late = told_late(&*held, &[]).into_iter().map(|late| format!("told too late: {late:?}"));

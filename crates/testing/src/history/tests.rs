@@ -90,6 +90,12 @@ fn a_re_entry_has_the_fence_of_the_hold_that_it_entered() {
     assert_eq!(fences(&[owned(held(1, 9, 7)), again(7)]), Vec::<String>::new());
     assert_eq!(fences(&[owned(held(1, 9, 7)), again(8)]).len(), 1);
     assert_eq!(fences(&[owned(held(1, 2, 7)), again(8)]), Vec::<String>::new(), "a hold that is over");
+    assert_eq!(
+        fences_of_quorum(&[owned(held(1, 9, 7)), again(8)]),
+        Vec::<String>::new(),
+        "nodes may not have known it"
+    );
+    assert_eq!(fences_of_quorum(&[owned(held(1, 9, 7)), again(6)]).len(), 1);
 }
 
 #[test]
