@@ -9,7 +9,7 @@ use actix::{
 use futures_util::StreamExt;
 
 #[cfg(feature = "actix-web")]
-use crate::request::queries::IsLocal;
+use crate::request::queries::{AskSums, IsLocal};
 use crate::{
     core::InvalidValue,
     lease::{Lease, LeaseSet, Release, ReleaseError, Released},
@@ -61,6 +61,8 @@ handle! {
     Shutdown => shut_down -> ResponseActFuture<Self, Drained>;
     #[cfg(feature = "actix-web")]
     IsLocal => is_local -> bool;
+    #[cfg(feature = "actix-web")]
+    AskSums => sums -> MessageResult<AskSums>;
 }
 
 impl LockManager {

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, future::ready};
 use actix::{MessageResult, ResponseFuture};
 
 #[cfg(feature = "actix-web")]
-use crate::request::queries::IsLocal;
+use crate::request::queries::{AskSums, IsLocal};
 use crate::{
     core::{Moment, RecordKey, ResourceName},
     lease::LeaseShared,
@@ -68,6 +68,11 @@ impl LockManager {
     #[cfg(feature = "actix-web")]
     pub(super) fn is_local(&mut self, _: IsLocal) -> bool {
         self.calls.store.is_local()
+    }
+
+    #[cfg(feature = "actix-web")]
+    pub(super) fn sums(&mut self, _: AskSums) -> MessageResult<AskSums> {
+        MessageResult(Box::new(self.calls.listeners.counts().sums()))
     }
 
     pub(super) fn statistics(&mut self, _: Stats) -> MessageResult<Stats> {

@@ -1,13 +1,14 @@
 //! A lock manager in each worker of a server.
 
 use std::{
+    cmp::Reverse,
     error, fmt, io,
     sync::Arc,
     thread::{self, ThreadId},
     time::Duration,
 };
 
-use actix::Addr;
+use actix::{Addr, Handler, Message};
 use actix_http::{Request, Response};
 use actix_service::{IntoServiceFactory, Service, ServiceFactory};
 use actix_web::{Error, HttpServer, body::MessageBody, dev::AppConfig};
@@ -16,8 +17,9 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::{
+    listeners::statistics::Statistics,
     manager::LockManager,
-    request::{Drained, Shutdown},
+    request::{Drained, InspectError, Leases, OwnLeases, Shutdown, queries::AskSums},
     web::serve::until_stopped,
 };
 
@@ -30,11 +32,11 @@ type Started = Vec<(ThreadId, Addr<LockManager>)>;
 /// A lock manager in each worker of a server, so that a request changes no thread on its way to the store and back.
 ///
 /// Choose it for short locks of many requests. Choose one manager for the process ([`Config::start`](crate::Config::start), [`serve`](super::serve)) if
-/// handlers block their thread, for locks that are held for longer than a request, and for what wants one view of the
-/// process: [`Leases`](crate::Leases), [`Stats`](crate::Stats), a console. A worker that stands still for longer than two thirds
-/// of a TTL loses its leases, and their holders are told.
+/// handlers block their thread, and for locks that are held for longer than a request. A worker that stands still for longer than
+/// two thirds of a TTL loses its leases, and their holders are told.
 ///
-/// The managers exclude each other as those of several processes do, and each has its own connections.
+/// The managers exclude each other as those of several processes do, and each has its own connections. Metrics of the facade
+/// `metrics` are those of the process; [`statistics`](Self::statistics) and [`leases`](Self::leases) add up what the managers know.
 ///
 /// ```no_run
 /// use std::future::ready;
@@ -108,12 +110,54 @@ impl PerWorker {
         Ok(manager)
     }
 
-    /// Returns the managers that run: to ask each for its [`Stats`](crate::Stats) or [`Leases`](crate::Leases).
+    /// Returns the managers that run: to ask each for its [`Stats`](crate::Stats) or [`Leases`], or to show each on a console.
     pub fn managers(&self) -> Vec<Addr<LockManager>> {
         let mut started = self.started.lock();
         // The manager of a worker that died went with it.
         started.retain(|(_, manager)| manager.connected());
         started.iter().map(|(_, manager)| manager.clone()).collect()
+    }
+
+    /// Returns the counters of all managers that run, added up. Those of a worker that died are gone with it.
+    ///
+    /// A worker whose thread is blocked answers when it no longer is.
+    pub async fn statistics(&self) -> Statistics {
+        let sums = self.ask_each(|| AskSums).await.into_iter().reduce(|mut sum, other| {
+            sum.add(&other);
+            sum
+        });
+        sums.map(|sums| sums.statistics()).unwrap_or_default()
+    }
+
+    /// Returns the leases and the waiting requests of all managers that run: those of them that were held, or have waited, for the
+    /// longest time.
+    ///
+    /// # Errors
+    /// [`InspectError::Invalid`] if the limit is not allowed.
+    pub async fn leases(&self, leases: Leases) -> Result<OwnLeases, InspectError> {
+        let mut all = OwnLeases::default();
+        for own in self.ask_each(|| leases).await {
+            let own = own?;
+            all.held.extend(own.held);
+            all.waiting.extend(own.waiting);
+            all.held_in_all += own.held_in_all;
+            all.waiting_in_all += own.waiting_in_all;
+        }
+        all.held.sort_by_key(|lease| Reverse(lease.held_for));
+        all.held.truncate(leases.limit);
+        all.waiting.sort_by_key(|waiter| Reverse(waiter.waited));
+        all.waiting.truncate(leases.limit);
+        Ok(all)
+    }
+
+    /// Asks all managers at the same time. Those that died with their workers are left out.
+    async fn ask_each<M>(&self, message: impl Fn() -> M) -> Vec<M::Result>
+    where
+        M: Message<Result: Send> + Send + 'static,
+        LockManager: Handler<M>,
+    {
+        let asked = self.managers().into_iter().map(|manager| manager.send(message()));
+        join_all(asked).await.into_iter().flatten().collect()
     }
 
     /// Runs a server until it is asked to stop, and shuts the managers down before its workers end. The signals are those of

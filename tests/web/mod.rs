@@ -3,5 +3,6 @@
 mod bodies;
 mod extractor;
 mod health;
+mod per_worker;
 mod scope;
 pub(crate) mod site;

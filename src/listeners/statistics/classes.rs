@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::tally::{RunningSummary, Summary};
+use super::tally::RunningSummary;
 use crate::listeners::event::{Class, LockEvent, OTHER};
 
 /// The largest number of classes, the one for all that come later included.
@@ -41,7 +41,7 @@ impl Classes {
         }
     }
 
-    pub(super) fn summaries(&self) -> BTreeMap<String, Summary> {
-        self.tallies.iter().map(|(name, tally)| (name.to_string(), tally.summary())).collect()
+    pub(super) fn tallies(&self) -> BTreeMap<Arc<str>, RunningSummary> {
+        self.tallies.iter().cloned().collect()
     }
 }

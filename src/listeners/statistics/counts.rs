@@ -1,11 +1,7 @@
 //! The counters in their places: totals, windows, and classes.
 
 use super::{
-    Statistics,
-    classes::Classes,
-    distribution::Buckets,
-    tally::{RunningSummary, Summary},
-    windows::Window,
+    Statistics, Sums, classes::Classes, distribution::Buckets, tally::RunningSummary, windows::Window,
 };
 use crate::listeners::event::{Class, LockEvent, RequestEnd};
 
@@ -89,28 +85,19 @@ impl Counts {
         }
     }
 
-    pub(crate) fn snapshot(&self) -> Statistics {
-        let (total, [last_minute, last_hour]) =
-            (self.total.summary(), self.windows.each_ref().map(Window::summary));
-        let Summary { requests, granted, refused, timed_out, cancelled, .. } = total;
-        let Summary { released, renewals, missed_renewals, near_misses, waited, held_for, .. } = total;
-        Statistics {
-            requests,
-            granted,
-            refused,
-            timed_out,
-            cancelled,
-            released,
-            renewals,
-            missed_renewals,
-            near_misses,
-            retries: self.retries.distribution(),
-            waited,
-            held_for,
+    pub(crate) fn sums(&self) -> Sums {
+        let [last_minute, last_hour] = self.windows.each_ref().map(Window::sum);
+        Sums {
+            total: self.total.clone(),
+            stats: self.stats.clone(),
+            retries: self.retries.clone(),
             last_minute,
             last_hour,
-            classes: self.classes.summaries(),
-            ..self.stats.clone()
+            classes: self.classes.tallies(),
         }
+    }
+
+    pub(crate) fn snapshot(&self) -> Statistics {
+        self.sums().statistics()
     }
 }

@@ -3,6 +3,7 @@
 mod classes;
 mod counts;
 mod distribution;
+mod sums;
 mod tally;
 mod windows;
 
@@ -10,7 +11,10 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-pub(crate) use self::counts::{Counts, DefaultWaits};
+pub(crate) use self::{
+    counts::{Counts, DefaultWaits},
+    sums::Sums,
+};
 pub use self::{distribution::Distribution, tally::Summary};
 use crate::core::LossReason;
 

@@ -44,10 +44,14 @@ impl Window {
         self.began = Some(if began.elapsed(now) < self.step { began } else { now });
     }
 
-    pub(crate) fn summary(&self) -> Summary {
+    pub(super) fn sum(&self) -> RunningSummary {
         let mut sum = RunningSummary::default();
         self.tallies.iter().for_each(|tally| sum.add(tally));
-        sum.summary()
+        sum
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        self.sum().summary()
     }
 }
 
