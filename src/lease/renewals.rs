@@ -39,7 +39,7 @@ impl LeaseShared {
         drop(present);
         let due = self.renewal_after(before);
         let lag = due.filter(|due| *due <= now).map(|due| due.elapsed(now));
-        self.listeners.tell(self.terms.about, LockEvent::Renewed { near_miss, lag, left });
+        self.listeners.tell(self.terms.about(), LockEvent::Renewed { near_miss, lag, left });
         self.tell(LeaseChange::Renewed);
         true
     }
@@ -47,7 +47,7 @@ impl LeaseShared {
     /// Records that a renewal that was sent at `sent` failed, or that its outcome is unknown. It says nothing of one that was sent
     /// after it.
     pub(crate) fn missed(&self, sent: Moment, error: &StoreError) {
-        self.listeners.tell(self.terms.about, LockEvent::Missed);
+        self.listeners.tell(self.terms.about(), LockEvent::Missed);
         self.has_no_answer(sent);
         let news = {
             let mut present = self.present();

@@ -13,7 +13,7 @@ use crate::{
     core::{Fence, LeaseStatus, LossReason, Moment, RecordKey, RenewalPlan, Renewals, Token, Validity},
     lease::{LeaseChange, LeaseEvent, RenewError, revocation::KnownRevocations},
     listeners::{
-        About, Listeners, LockEvent, Unconfirmed,
+        About, Class, Listeners, LockEvent, Unconfirmed,
         spans::{AcquireSpan, LeaseSpan},
     },
     runtime::env::Clock,
@@ -29,8 +29,13 @@ pub(crate) struct LeaseTerms {
     /// True if the lease is part of a set, which is handed out as a whole or not at all.
     pub(crate) for_a_set: bool,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
-    /// The token and the class, for the listeners.
-    pub(crate) about: About,
+    pub(crate) class: Option<Class>,
+}
+
+impl LeaseTerms {
+    pub(crate) fn about(&self) -> About {
+        About { token: Some(self.acquisition.hold.token), class: self.class }
+    }
 }
 
 /// Everything about a lease that must survive the death of its renewer, and of its manager.
@@ -186,7 +191,7 @@ impl LeaseShared {
         let held_for = self.held_for_at(self.clock.now());
         let news = self.present().validity.lose(reason);
         if news {
-            self.listeners.tell(self.terms.about, LockEvent::Lost { reason, held_for });
+            self.listeners.tell(self.terms.about(), LockEvent::Lost { reason, held_for });
             tracing::warn!(
                 resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,
                 "the lease is lost"
@@ -238,7 +243,7 @@ impl LeaseShared {
         let news = present.validity.release();
         drop(present);
         let unconfirmed = news.then(|| {
-            let unconfirmed = self.listeners.tell_releasing(self.terms.about, held_for);
+            let unconfirmed = self.listeners.tell_releasing(self.terms.about(), held_for);
             self.is_now_over("released", LeaseChange::Released);
             unconfirmed
         });

@@ -58,7 +58,7 @@ impl Listeners {
     /// Tells a release that has begun. The lease does not count as released before that is confirmed.
     pub(crate) fn tell_releasing(self: &Arc<Self>, about: About, held_for: Duration) -> Unconfirmed {
         self.tell(about, LockEvent::Releasing { held_for });
-        Unconfirmed { listeners: Some(Arc::clone(self)), about }
+        Unconfirmed { listeners: Some(Arc::clone(self)), class: about.class }
     }
 
     /// Tells that the store has answered a call, which began at this moment.
@@ -92,14 +92,14 @@ impl Listeners {
 /// confirmation any more, because it has come, or because the TTL has ended the lease.
 pub(crate) struct Unconfirmed {
     listeners: Option<Arc<Listeners>>,
-    about: About,
+    class: Option<Class>,
 }
 
 impl Unconfirmed {
     /// Counts the lease as lost instead, because it had been lost before it was released.
     pub(crate) fn found_lost(mut self, reason: LossReason) {
         if let Some(listeners) = self.listeners.take() {
-            listeners.tell(self.about, LockEvent::FoundLost(reason));
+            listeners.tell(About { token: None, class: self.class }, LockEvent::FoundLost(reason));
         }
     }
 }
@@ -107,7 +107,7 @@ impl Unconfirmed {
 impl Drop for Unconfirmed {
     fn drop(&mut self) {
         if let Some(listeners) = &self.listeners {
-            listeners.tell(self.about, LockEvent::Released);
+            listeners.tell(About { token: None, class: self.class }, LockEvent::Released);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     },
     lease::{LeaseTerms, LifeSign},
     listeners::{
-        About, Admitted, Class, Listeners, LockEvent, RequestEnd,
+        Admitted, Class, Listeners, LockEvent, RequestEnd,
         spans::{AcquireSpan, TRACEPARENT},
     },
     request::{Options, Request, SHORTEST_TTL, Settings, Takes, Wait},
@@ -93,7 +93,7 @@ impl ValidRequest {
                 min_hold: options.min_hold,
                 for_a_set: options.for_a_set,
                 events: options.events,
-                about: About { token: Some(token), class },
+                class,
             },
             wait,
             waits_by_default,
@@ -105,7 +105,7 @@ impl ValidRequest {
     }
 
     pub(crate) fn requested(&self, listeners: &Listeners) {
-        listeners.tell(self.terms.about, LockEvent::Requested(None));
+        listeners.tell(self.terms.about(), LockEvent::Requested(None));
     }
 
     /// Tells the listeners that it was requested at this moment, and is admitted.
@@ -113,7 +113,7 @@ impl ValidRequest {
         let Acquisition { hold, mode, .. } = &*self.terms.acquisition;
         let (resource, counts_attempts) = (&hold.resource, self.pauses.count_attempts());
         let admitted = Admitted { resource, mode: *mode, at, wait: self.wait, counts_attempts };
-        listeners.tell(self.terms.about, LockEvent::Requested(Some(admitted)));
+        listeners.tell(self.terms.about(), LockEvent::Requested(Some(admitted)));
     }
 
     /// Tells the listeners and its span its end, after so many attempts. `fence` is that of a grant.
@@ -125,7 +125,7 @@ impl ValidRequest {
         listeners: &Listeners,
     ) {
         let by_default = self.waits_by_default;
-        listeners.tell(self.terms.about, LockEvent::Ended { end, attempts, waited, by_default });
+        listeners.tell(self.terms.about(), LockEvent::Ended { end, attempts, waited, by_default });
         self.span.ended(end.as_str(), (attempts, waited), fence);
     }
 }
