@@ -3,3 +3,4 @@
 mod acceptance;
 mod differential;
 mod fenced;
+mod memory;

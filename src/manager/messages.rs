@@ -9,7 +9,7 @@ use actix::{
 use futures_util::StreamExt;
 
 #[cfg(feature = "actix-web")]
-use crate::request::queries::{AskSums, IsLocal};
+use crate::request::queries::{AskCounts, IsLocal};
 use crate::{
     core::InvalidValue,
     lease::{Lease, LeaseSet, Release, ReleaseError, Released},
@@ -62,7 +62,7 @@ handle! {
     #[cfg(feature = "actix-web")]
     IsLocal => is_local -> bool;
     #[cfg(feature = "actix-web")]
-    AskSums => sums -> MessageResult<AskSums>;
+    AskCounts => counts -> MessageResult<AskCounts>;
 }
 
 impl LockManager {

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, future::ready};
 use actix::{MessageResult, ResponseFuture};
 
 #[cfg(feature = "actix-web")]
-use crate::request::queries::{AskSums, IsLocal};
+use crate::request::queries::{AskCounts, IsLocal};
 use crate::{
     core::{Moment, RecordKey, ResourceName},
     lease::LeaseShared,
@@ -71,8 +71,8 @@ impl LockManager {
     }
 
     #[cfg(feature = "actix-web")]
-    pub(super) fn sums(&mut self, _: AskSums) -> MessageResult<AskSums> {
-        MessageResult(Box::new(self.calls.listeners.counts().sums()))
+    pub(super) fn counts(&mut self, _: AskCounts) -> MessageResult<AskCounts> {
+        MessageResult(Box::new(self.calls.listeners.counts().clone()))
     }
 
     pub(super) fn statistics(&mut self, _: Stats) -> MessageResult<Stats> {

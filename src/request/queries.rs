@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix::Message;
 
 #[cfg(feature = "actix-web")]
-use crate::listeners::statistics::Sums;
+use crate::listeners::statistics::Counts;
 use crate::{
     core::{Fence, InvalidValue, LeaseStatus, Mode, Owner, ResourceName, Token, TokenPrefix, ensure},
     listeners::statistics::Statistics,
@@ -127,8 +127,8 @@ pub(crate) struct IsLocal;
 /// Asks for the manager's counters, to be added to those of others.
 #[cfg(feature = "actix-web")]
 #[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "Box<Sums>")]
-pub(crate) struct AskSums;
+#[rtype(result = "Box<Counts>")]
+pub(crate) struct AskCounts;
 
 /// Asks a manager for its own leases, and for its requests that wait. The store is not asked: other processes hold other
 /// leases, which [`List`](crate::List) and [`Inspect`](crate::Inspect) know.

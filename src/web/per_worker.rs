@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::{
-    listeners::statistics::Statistics,
+    listeners::statistics::{Counts, Statistics},
     manager::LockManager,
-    request::{Drained, InspectError, Leases, OwnLeases, Shutdown, queries::AskSums},
+    request::{Drained, InspectError, Leases, OwnLeases, Shutdown, queries::AskCounts},
     web::serve::until_stopped,
 };
 
@@ -122,11 +122,9 @@ impl PerWorker {
     ///
     /// A worker whose thread is blocked answers when it no longer is.
     pub async fn statistics(&self) -> Statistics {
-        let sums = self.ask_each(|| AskSums).await.into_iter().reduce(|mut sum, other| {
-            sum.add(&other);
-            sum
-        });
-        sums.map(|sums| sums.statistics()).unwrap_or_default()
+        let mut sum = Counts::default();
+        self.ask_each(|| AskCounts).await.iter().for_each(|counts| sum.add(counts));
+        sum.snapshot()
     }
 
     /// Returns the leases and the waiting requests of all managers that run: those of them that were held, or have waited, for the

@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::tally::RunningSummary;
+use super::tally::{RunningSummary, Summary};
 use crate::listeners::event::{Class, LockEvent, OTHER};
 
 /// The largest number of classes, the one for all that come later included.
 const CLASSES: usize = 64;
 
 /// The classes of a manager. Their number is bounded, so that a mistake in naming them costs no memory.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Classes {
     places: BTreeMap<Arc<str>, Class>,
     tallies: Vec<(Arc<str>, RunningSummary)>,
@@ -41,7 +41,15 @@ impl Classes {
         }
     }
 
-    pub(super) fn tallies(&self) -> BTreeMap<Arc<str>, RunningSummary> {
-        self.tallies.iter().cloned().collect()
+    #[cfg(feature = "actix-web")]
+    pub(super) fn add(&mut self, other: &Self) {
+        for (name, theirs) in &other.tallies {
+            let ours = self.named(name);
+            self.tallies[ours.place()].1.add(theirs);
+        }
+    }
+
+    pub(super) fn summaries(&self) -> BTreeMap<String, Summary> {
+        self.tallies.iter().map(|(name, tally)| (name.to_string(), tally.summary())).collect()
     }
 }

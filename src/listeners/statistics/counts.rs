@@ -1,7 +1,11 @@
 //! The counters in their places: totals, windows, and classes.
 
 use super::{
-    Statistics, Sums, classes::Classes, distribution::Buckets, tally::RunningSummary, windows::Window,
+    Statistics,
+    classes::Classes,
+    distribution::Buckets,
+    tally::{RunningSummary, Summary},
+    windows::Window,
 };
 use crate::listeners::event::{Class, LockEvent, RequestEnd};
 
@@ -12,6 +16,7 @@ pub(crate) struct DefaultWaits {
     pub(crate) timed_out: u64,
 }
 
+#[derive(Clone)]
 pub(crate) struct Counts {
     /// The counters that a summary reports.
     total: RunningSummary,
@@ -85,19 +90,47 @@ impl Counts {
         }
     }
 
-    pub(crate) fn sums(&self) -> Sums {
-        let [last_minute, last_hour] = self.windows.each_ref().map(Window::sum);
-        Sums {
-            total: self.total.clone(),
-            stats: self.stats.clone(),
-            retries: self.retries.clone(),
-            last_minute,
-            last_hour,
-            classes: self.classes.tallies(),
-        }
+    /// Adds the counters of another manager.
+    #[cfg(feature = "actix-web")]
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.total.add(&other.total);
+        self.retries.add(&other.retries);
+        self.windows.iter_mut().zip(&other.windows).for_each(|(ours, theirs)| ours.add(theirs));
+        self.classes.add(&other.classes);
+        let (ours, theirs) = (&mut self.stats, &other.stats);
+        ours.attempts += theirs.attempts;
+        ours.pending += theirs.pending;
+        ours.held += theirs.held;
+        ours.releases_unconfirmed += theirs.releases_unconfirmed;
+        ours.renewer_restarts += theirs.renewer_restarts;
+        ours.manager_restarts += theirs.manager_restarts;
+        ours.reclaimed += theirs.reclaimed;
+        theirs.failed.iter().for_each(|(kind, count)| *ours.failed.entry(kind).or_default() += count);
+        theirs.lost.iter().for_each(|(reason, count)| *ours.lost.entry(*reason).or_default() += count);
     }
 
     pub(crate) fn snapshot(&self) -> Statistics {
-        self.sums().statistics()
+        let (total, [last_minute, last_hour]) =
+            (self.total.summary(), self.windows.each_ref().map(Window::summary));
+        let Summary { requests, granted, refused, timed_out, cancelled, .. } = total;
+        let Summary { released, renewals, missed_renewals, near_misses, waited, held_for, .. } = total;
+        Statistics {
+            requests,
+            granted,
+            refused,
+            timed_out,
+            cancelled,
+            released,
+            renewals,
+            missed_renewals,
+            near_misses,
+            retries: self.retries.distribution(),
+            waited,
+            held_for,
+            last_minute,
+            last_hour,
+            classes: self.classes.summaries(),
+            ..self.stats.clone()
+        }
     }
 }

@@ -3,7 +3,6 @@
 mod classes;
 mod counts;
 mod distribution;
-mod sums;
 mod tally;
 mod windows;
 
@@ -11,10 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-pub(crate) use self::{
-    counts::{Counts, DefaultWaits},
-    sums::Sums,
-};
+pub(crate) use self::counts::{Counts, DefaultWaits};
 pub use self::{distribution::Distribution, tally::Summary};
 use crate::core::LossReason;
 

@@ -8,6 +8,7 @@ use crate::{core::Moment, listeners::event::LockEvent};
 const STEPS: u32 = 12;
 
 /// A window, as its steps: the whole ones, and the one that is being filled. It has 34 KiB, which are allocated once.
+#[derive(Clone)]
 pub(crate) struct Window {
     step: Duration,
     tallies: Vec<RunningSummary>,
@@ -44,14 +45,20 @@ impl Window {
         self.began = Some(if began.elapsed(now) < self.step { began } else { now });
     }
 
-    pub(super) fn sum(&self) -> RunningSummary {
-        let mut sum = RunningSummary::default();
-        self.tallies.iter().for_each(|tally| sum.add(tally));
-        sum
+    /// Adds what another window knows to the current step.
+    #[cfg(feature = "actix-web")]
+    pub(super) fn add(&mut self, other: &Self) {
+        self.tallies[self.current].add(&other.sum());
     }
 
     pub(crate) fn summary(&self) -> Summary {
         self.sum().summary()
+    }
+
+    fn sum(&self) -> RunningSummary {
+        let mut sum = RunningSummary::default();
+        self.tallies.iter().for_each(|tally| sum.add(tally));
+        sum
     }
 }
 
