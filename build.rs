@@ -12,8 +12,9 @@ use std::{
 const SOURCES: &str = "src/store/redis/wire/lua";
 
 /// The parts that scripts include, in an order in which none includes an earlier one.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "alone.lua",
+    "near.lua",
     "time.lua",
     "fence.lua",
     "holders.lua",

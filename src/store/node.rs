@@ -1,6 +1,6 @@
 //! A store that can be a node of a quorum: it issues fences at a proposal, raises them, and tells what it may have forgotten.
 
-use std::sync::Arc;
+use std::{slice, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
@@ -8,7 +8,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use crate::core::AHEAD_AT_MOST;
 use crate::{
     core::{Fence, Incarnation, Recovered, Report},
-    store::{Acquired, Acquisition, Hold, Replies, Reply, Store, StoreError},
+    store::{Acquired, Acquisition, Hold, Released, Replies, Reply, Store, StoreError},
 };
 
 /// A [`Store`] that can be a node of a [`QuorumStore`](crate::QuorumStore).
@@ -34,6 +34,19 @@ pub trait QuorumNode: Store {
         asked: &'a [Arc<Acquisition>],
         first: Fence,
     ) -> BoxFuture<'a, AcquiredFrom>;
+
+    /// Executes [`hand_off`](Store::hand_off), where nobody overtakes, with a lower bound on the fence as that of
+    /// [`acquire_each_from`](Self::acquire_each_from). Returns the answer to the release, and that to the acquisition.
+    ///
+    /// A store that cannot do both at one moment does one after the other.
+    fn hand_off_from<'a>(
+        &'a self,
+        from: &'a Hold,
+        to: &'a Arc<Acquisition>,
+        first: Fence,
+    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+        release_then_acquire_from(self, from, to, first).boxed()
+    }
 
     /// Releases what this waiter was granted here and queues it again at the place that its ticket names, both at one
     /// moment. Returns true if it certainly holds again already; else it is notified of its turn.
@@ -65,6 +78,17 @@ pub trait QuorumNode: Store {
     fn teach<'a>(&'a self, lesson: &'a Recovered) -> Reply<'a, ()>;
 }
 
+/// Implements [`QuorumNode::hand_off_from`] for stores that cannot do both at one moment.
+pub(super) async fn release_then_acquire_from<S: QuorumNode + ?Sized>(
+    store: &S,
+    from: &Hold,
+    to: &Arc<Acquisition>,
+    first: Fence,
+) -> (Result<Released, StoreError>, AcquiredFrom) {
+    let released = store.release(from, Duration::ZERO).await;
+    (released, store.acquire_each_from(slice::from_ref(to), first).await)
+}
+
 /// The result of [`QuorumNode::acquire_each_from`].
 #[derive(Clone, Debug)]
 pub struct AcquiredFrom {
@@ -81,5 +105,15 @@ impl AcquiredFrom {
     /// Returns the answers of a store that issues fences by its own time alone and does not report that time.
     pub const fn without_clock(answers: Vec<Result<Acquired, StoreError>>) -> Self {
         Self { answers, clock: None, recovered: None }
+    }
+
+    /// Returns what a hand-off in one call did: if that failed, both failed.
+    pub(super) fn after_release(
+        handed_off: Result<(Released, Self), StoreError>,
+    ) -> (Result<Released, StoreError>, Self) {
+        match handed_off {
+            Ok((released, acquired)) => (Ok(released), acquired),
+            Err(error) => (Err(error.clone()), Self::without_clock(vec![Err(error)])),
+        }
     }
 }

@@ -118,17 +118,15 @@ impl PerWorker {
         started.iter().map(|(_, manager)| manager.clone()).collect()
     }
 
-    /// Returns the counters of all managers that run, added up. Those of a worker that died are gone with it.
-    ///
-    /// A worker whose thread is blocked answers when it no longer is.
+    /// Returns the counters of all managers that run, added up. Those of a worker that died are gone with it, and one whose thread is
+    /// blocked is waited for.
     pub async fn statistics(&self) -> Statistics {
         let mut sum = Counts::default();
         self.ask_each(|| AskCounts).await.iter().for_each(|counts| sum.add(counts));
         sum.snapshot()
     }
 
-    /// Returns the leases and the waiting requests of all managers that run: those of them that were held, or have waited, for the
-    /// longest time.
+    /// Returns the leases and the waiting requests of all managers that run, longest held and longest waiting first.
     ///
     /// # Errors
     /// [`InspectError::Invalid`] if the limit is not allowed.

@@ -10,12 +10,12 @@ use actix::Addr;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use leasehold::{
     Acquire, Fence, Inspection, Listing, LockManager, MemoryStore, QuorumOptions, QuorumStore, ResourceName,
-    Token,
+    StoreError, Token,
     env::{Draw, Random, RuntimeClock},
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
-        Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
-        Store, Walk,
+        Acquired, Acquisition, Grant, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies,
+        Reply, Store, Walk,
     },
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -24,6 +24,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
+use crate::quorum::nodes::{exclusive, granted};
 use support::virtual_time::{in_virtual_time, secs};
 
 const MAX_TTL: Duration = secs(60);
@@ -116,6 +117,16 @@ impl QuorumNode for FarNode {
         self.send(move |store| async move { store.acquire_each_from(&asked, first).await })
     }
 
+    fn hand_off_from<'a>(
+        &'a self,
+        from: &'a Hold,
+        to: &'a Arc<Acquisition>,
+        first: Fence,
+    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+        let (from, to) = (from.clone(), Arc::clone(to));
+        self.send(move |store| async move { store.hand_off_from(&from, &to, first).await })
+    }
+
     fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
         let asked = asked.clone();
         self.send(|store| async move { store.give_way(&asked).await })
@@ -172,6 +183,30 @@ fn manager(
     let random = Seeded(Mutex::new(StdRng::seed_from_u64(seed)));
     let builder = LockManager::builder(Arc::new(store)).clock(clock.clone()).random(Arc::new(random));
     builder.start_here().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_off_takes_no_longer_than_an_acquisition() {
+    let (clock, way) = (Arc::new(RuntimeClock::start()), Duration::from_millis(10));
+    let named = (0..5).map(|which: usize| {
+        let node = FarNode { way, store: MemoryStore::new(clock.clone()) };
+        (which.to_string(), Arc::new(node) as Arc<dyn QuorumNode>)
+    });
+    let options = QuorumOptions { fresh_start: true, ..QuorumOptions::default() };
+    let store = QuorumStore::with_clock(named, options, clock.clone()).unwrap();
+    let [from, to] = [exclusive(), exclusive()];
+    let mut another = exclusive();
+    another.hold.resource = ResourceName::new("another").unwrap();
+    granted(&store, &another).await;
+    let began = Instant::now();
+    let first = granted(&store, &from).await;
+    let took = began.elapsed();
+    let began = Instant::now();
+    let handed_off = store.hand_off(&from.hold, &to, false).await.unwrap();
+    assert_eq!(began.elapsed(), took);
+    assert_eq!(handed_off.released, Released::Freed);
+    let Ok(Acquired::Granted(Grant { fence, .. })) = handed_off.acquired else { panic!("{handed_off:?}") };
+    assert!(fence > Some(first));
 }
 
 /// The behaviour of a node that is away.

@@ -3,8 +3,10 @@
 mod far;
 mod fences;
 mod forgotten;
+mod hand_offs;
 mod health;
 mod late;
+mod lessons;
 mod managers;
 mod nodes;
 mod pace;
@@ -12,6 +14,7 @@ mod plain;
 mod queues;
 mod repair;
 mod restarts;
+mod rules;
 mod same_fence;
 mod timeouts;
 mod votes;

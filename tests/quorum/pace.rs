@@ -1,6 +1,7 @@
 //! Nodes that are led to give out the same fence: no third round trip, and still fences that only grow.
 
 use std::{
+    slice,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -13,7 +14,7 @@ use leasehold::{
     Fence, MemoryStore, Mode, QuorumOptions, QuorumStore, ResourceName, StoreError,
     env::{Clock, Moment, RuntimeClock},
     rules::{AHEAD_AT_MOST, AcquiredFrom},
-    store::{Acquired, Acquisition, QuorumNode, Released, Store},
+    store::{Acquired, Acquisition, Inbox, QueueTicket, QuorumNode, Released, Store},
 };
 use leasehold_testing::decorated::{Decorated, Hooks, Verb};
 use tokio::time::sleep;
@@ -197,6 +198,45 @@ async fn keeps_to_what_it_is_led_to(store: &dyn QuorumNode, ahead_at_most: u64) 
     // Far ahead.
     let paced = store.acquire_each_from(&[on("g", Mode::Exclusive)], Fence::new(u64::MAX / 4)).await;
     assert_eq!(fences(&paced), [Some(paced.clock.unwrap().get() + ahead_at_most)]);
+}
+
+/// Hands off between holders who are alone, and beside a waiter.
+async fn hands_off_as_it_is_led_to(store: &dyn QuorumNode) {
+    for (name, lead) in [("alone", 300_000), ("queued", 600_000)] {
+        let (from, to) = (on(name, Mode::Exclusive), on(name, Mode::Exclusive));
+        let paced = store.acquire_each_from(slice::from_ref(&from), Fence::new(0)).await;
+        let first = Fence::new(paced.clock.unwrap().get() + lead);
+        if name == "queued" {
+            // The queue makes it the long way. This one came later, so it is not the next.
+            let ticket = QueueTicket {
+                inbox: Inbox(from.hold.token),
+                ttl: TTL,
+                grant_window: TTL,
+                max_waiters: 9,
+                place: None,
+            };
+            let waits = Acquisition { ticket: Some(ticket), ..Acquisition::clone(&on(name, Mode::Shared)) };
+            assert!(matches!(store.acquire(&waits).await, Ok(Acquired::Queued { .. })));
+            assert_eq!(
+                store.release(&waits.hold, Duration::ZERO).await.unwrap(),
+                Released::NotHeld { count: 0 }
+            );
+        }
+        let (released, paced) = store.hand_off_from(&from.hold, &to, first).await;
+        assert_eq!((released.unwrap(), fences(&paced)), (Released::Freed, vec![Some(first.get())]), "{name}");
+        assert!(paced.clock.is_some_and(|clock| clock < first), "{paced:?}");
+        assert!(store.is_held(&to.hold).await.unwrap() && !store.is_held(&from.hold).await.unwrap());
+        // It holds already, and another holds nothing.
+        let (released, again) = store.hand_off_from(&from.hold, &to, Fence::new(0)).await;
+        assert_eq!((released.unwrap(), fences(&again)), (Released::NotHeld { count: 0 }, fences(&paced)));
+    }
+}
+
+#[tokio::test]
+async fn a_hand_off_is_led_by_a_fence_and_tells_the_clock() {
+    hands_off_as_it_is_led_to(&MemoryStore::default()).await;
+    let server = RedisServer::start();
+    hands_off_as_it_is_led_to(&patient::open(&server.url())).await;
 }
 
 #[tokio::test]

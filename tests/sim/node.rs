@@ -160,6 +160,29 @@ impl QuorumNode for Link {
         reply.map(move |paced| paced.unwrap_or_else(failed)).boxed()
     }
 
+    fn hand_off_from<'a>(
+        &'a self,
+        from: &'a Hold,
+        to: &'a Arc<Acquisition>,
+        first: Fence,
+    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+        let (store, node, from, to) = (self.inner.clone(), self.node, from.clone(), Arc::clone(to));
+        let history = Arc::clone(&self.network.history);
+        let (note, ttl) = (self.notes(&to.hold, Some(wanted(Acquisition::clone(&to)).request)), to.ttl);
+        let reply = self.send(async move {
+            let (released, acquired) = store.hand_off_from(&from, &to, first).await;
+            if released.is_ok() {
+                history.add(number(&from.resource), What::OffNode { node, token: from.token });
+            }
+            if matches!(acquired.answers[..], [Ok(Acquired::Granted(_))]) {
+                note(ttl);
+            }
+            Ok((released, acquired))
+        });
+        let failed = |error: StoreError| (Err(error.clone()), AcquiredFrom::without_clock(vec![Err(error)]));
+        reply.map(move |answer| answer.unwrap_or_else(failed)).boxed()
+    }
+
     fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
         let (store, node, asked) = (self.inner.clone(), self.node, asked.clone());
         let history = Arc::clone(&self.network.history);

@@ -186,10 +186,7 @@ impl Store for MemoryStore {
     }
 
     fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
-        self.answer(move |state, now| {
-            state.sweep(now);
-            state.with(&from.resource, now, |resource, turn| Ok(resource.hand_off(from, to, overtake, turn)))
-        })
+        self.answer(move |state, now| Ok(state.hand_off((from, to), overtake, None, now)))
     }
 
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
@@ -237,6 +234,20 @@ impl QuorumNode for MemoryStore {
             AcquiredFrom { answers: answers.collect(), clock, recovered }
         };
         join_all((0..).zip(asked).map(acquire)).map(acquired_from).boxed()
+    }
+
+    fn hand_off_from<'a>(
+        &'a self,
+        from: &'a Hold,
+        to: &'a Arc<Acquisition>,
+        first: Fence,
+    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+        let answer = self.answer(move |state, now| {
+            let HandedOff { released, acquired, .. } = state.hand_off((from, to), false, Some(first), now);
+            let (clock, recovered) = (Some(Fence::new(now.micros())), state.recovered.clone());
+            Ok((released, AcquiredFrom { answers: vec![acquired], clock, recovered }))
+        });
+        answer.map(AcquiredFrom::after_release).boxed()
     }
 
     fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {

@@ -8,9 +8,10 @@ use std::{
 };
 
 use crate::{
-    core::{AHEAD_AT_MOST, Fence, Moment, ResourceName},
+    core::{Fence, Moment, ResourceName},
     store::{
-        Acquired, AcquiredAll, Acquisition, Incarnation, Listing, Names, Recovered, Report, StoreError, Walk,
+        Acquired, AcquiredAll, Acquisition, HandedOff, Hold, Incarnation, Listing, Names, Recovered, Report,
+        StoreError, Walk,
         memory::{
             registers::Registers,
             resource::Resource,
@@ -120,8 +121,7 @@ impl MemoryState {
         answer
     }
 
-    /// Acquires a resource. A new grant has at least the proposed fence, or the one as far past the time as it may be,
-    /// whichever is less.
+    /// Acquires a resource. A new grant has at least the [proposed](VerbTurn::propose) fence.
     pub(super) fn acquire(
         &mut self,
         asked: &Acquisition,
@@ -130,8 +130,23 @@ impl MemoryState {
     ) -> Result<Acquired, StoreError> {
         self.sweep(now);
         self.with(&asked.hold.resource, now, |resource, turn| {
-            turn.least_fence = proposed.map(|fence| fence.get().min((now + AHEAD_AT_MOST).micros()));
+            turn.propose(proposed);
             resource.acquire(asked, turn)
+        })
+    }
+
+    /// Hands a resource off. The fence is that of [`acquire`](Self::acquire).
+    pub(super) fn hand_off(
+        &mut self,
+        (from, to): (&Hold, &Acquisition),
+        overtake: bool,
+        proposed: Option<Fence>,
+        now: Moment,
+    ) -> HandedOff {
+        self.sweep(now);
+        self.with(&from.resource, now, |resource, turn| {
+            turn.propose(proposed);
+            resource.hand_off(from, to, overtake, turn)
         })
     }
 

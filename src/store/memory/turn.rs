@@ -6,7 +6,7 @@ use futures_util::{StreamExt, stream};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::{
-    core::{Fence, Moment, Token},
+    core::{AHEAD_AT_MOST, Fence, Moment, Token},
     store::{HolderNotice, Inbox, Notification, Notifications, StoreError},
 };
 
@@ -24,6 +24,11 @@ pub(super) struct VerbTurn<'a> {
 }
 
 impl VerbTurn<'_> {
+    /// Lets a new fence be at least this one, or the one as far past the time as it may be, whichever is less.
+    pub(super) fn propose(&mut self, fence: Option<Fence>) {
+        self.least_fence = fence.map(|fence| fence.get().min((self.now + AHEAD_AT_MOST).micros()));
+    }
+
     pub(super) fn new_fence(&mut self) -> Fence {
         let clock = self.now.micros();
         if planted!("a fence that expires") && clock > *self.last_fence + 1_000_000 {

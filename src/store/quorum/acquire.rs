@@ -10,10 +10,11 @@ use tokio::sync::oneshot;
 use crate::{
     core::{Fence, Mode, Verdict, granted_fence, validity_left},
     store::{
-        Acquired, Acquisition, Answers, Grant, Refusal, StoreError,
+        Acquired, Acquisition, Answers, Grant, HandedOff, Hold, Refusal, StoreError,
         quorum::{
             ballot::Ballot,
             fences::GivenFence,
+            hand_off::ReleasedFirst,
             round::Round,
             shared::{Quorum, median},
             tokens::{Before, Granted},
@@ -27,35 +28,68 @@ type AcquireAnswer = Result<Acquired, StoreError>;
 /// Has the nodes vote on all of these, and replies as soon as each is decided.
 pub(super) async fn acquire(
     quorum: Arc<Quorum>,
-    mut asked: Vec<Arc<Acquisition>>,
+    asked: Vec<Arc<Acquisition>>,
     reply: oneshot::Sender<Answers<Acquired>>,
 ) {
-    let sent = quorum.now();
-    let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
-    let timeouts = quorum.options.timeouts_for(shortest);
-    let (first, (number, before)) = quorum.books(|books| {
-        let place = books.fence_clock.place(sent);
-        (books.fence_clock.propose(asked.len(), sent), books.tokens.begin(&mut asked, place, sent))
-    });
-    let (clock, voted_twice) = (AtomicU64::default(), AtomicBool::default());
-    let attempt = QuorumAttempt { quorum, asked, number, before, first, clock, sent, timeouts, voted_twice };
-    let attempt = Arc::new(attempt);
-    let votes = attempt.votes().await;
-    attempt.follow_clocks(&votes);
-    let mut answers: Answers<Acquired> =
-        attempt.requests().map(|which| attempt.count(&votes, which)).collect();
-    let unknown = attempt.unknown_fences(&votes, &answers);
-    attempt.write_back(&unknown, &mut answers).await;
-    attempt.book(&votes, &mut answers);
-    let mut granted: Vec<Option<Grant>> = answers.iter().map(grant_of).collect();
-    let mut waits: Vec<bool> = answers.iter().zip(&attempt.before).map(waits_after).collect();
-    if reply.send(answers).is_err() {
-        // The caller is gone, so nobody knows of the grants.
-        attempt.quorum.books(|books| books.forget(attempt.asked.iter().map(|asked| &asked.hold)));
-        granted.fill(None);
-        waits.fill(false);
+    let attempt = QuorumAttempt::begin(quorum, asked, None);
+    attempt.run(|_, answers| reply.send(answers).is_ok()).await;
+}
+
+/// Releases a hold and has the nodes vote on its resource for another token, and replies as soon as both are decided.
+pub(super) async fn hand_off(
+    quorum: Arc<Quorum>,
+    from: Hold,
+    to: Arc<Acquisition>,
+    reply: oneshot::Sender<Answers<HandedOff>>,
+) {
+    let from = Arc::new(ReleasedFirst::new(&quorum, from));
+    let attempt = QuorumAttempt::begin(quorum, vec![to], Some(Arc::clone(&from)));
+    let told = |attempt: &QuorumAttempt, acquired: Answers<Acquired>| {
+        let handed_off = |acquired| from.handed_off(&attempt.quorum, attempt.timeouts.met, acquired);
+        reply.send(acquired.into_iter().map(handed_off).collect()).is_ok()
+    };
+    attempt.run(told).await;
+}
+
+impl QuorumAttempt {
+    /// Begins an attempt on these, for which a hold of the resource may be released first.
+    pub(super) fn begin(
+        quorum: Arc<Quorum>,
+        mut asked: Vec<Arc<Acquisition>>,
+        from: Option<Arc<ReleasedFirst>>,
+    ) -> Arc<Self> {
+        let sent = quorum.now();
+        let shortest = asked.iter().map(|asked| asked.ttl).min().unwrap_or_default();
+        let timeouts = quorum.options.timeouts_for(shortest);
+        let (first, (number, before)) = quorum.books(|books| {
+            let place = books.fence_clock.place(sent);
+            (books.fence_clock.propose(asked.len(), sent), books.tokens.begin(&mut asked, place, sent))
+        });
+        let (clock, voted_twice) = (AtomicU64::default(), AtomicBool::default());
+        Arc::new(Self { quorum, asked, number, before, first, clock, sent, timeouts, voted_twice, from })
     }
-    attempt.tidy_up(votes, (&granted, &waits), &unknown).await;
+
+    /// Has the nodes vote, and tells the answers, unless that returns false because nobody waits for them any more.
+    pub(super) async fn run(self: Arc<Self>, tell: impl FnOnce(&Self, Answers<Acquired>) -> bool) {
+        let votes = self.votes().await;
+        self.follow_clocks(&votes);
+        let mut answers: Answers<Acquired> = self.requests().map(|which| self.count(&votes, which)).collect();
+        let unknown = self.unknown_fences(&votes, &answers);
+        self.write_back(&unknown, &mut answers).await;
+        self.book(&votes, &mut answers);
+        let mut granted: Vec<Option<Grant>> = answers.iter().map(grant_of).collect();
+        let mut waits: Vec<bool> = answers.iter().zip(&self.before).map(waits_after).collect();
+        if !tell(&self, answers) {
+            // Nobody knows of the grants.
+            self.quorum.books(|books| books.forget(self.asked.iter().map(|asked| &asked.hold)));
+            granted.fill(None);
+            waits.fill(false);
+        }
+        if let Some(from) = &self.from {
+            from.release_again(&self.quorum);
+        }
+        self.tidy_up(votes, (&granted, &waits), &unknown).await;
+    }
 }
 
 fn grant_of(answer: &AcquireAnswer) -> Option<Grant> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::{
     core::{Fence, Recovered, abstains_for},
     store::{
-        Acquired, AcquiredFrom, Acquisition, Certainty, Grant, Refusal, StoreError, quorum::shared::Quorum,
+        Acquired, AcquiredFrom, Acquisition, Certainty, Grant, Refusal, StoreError,
+        quorum::shared::{CallInFlight, Quorum},
     },
 };
 
@@ -88,8 +89,7 @@ fn covers(memory: &Memory, grant: &Grant) -> bool {
 }
 
 impl Quorum {
-    /// Requests all of these of a node, with fences from `first` on. Also returns its clock at the vote. Grants count only if
-    /// it has recovered, which is checked *afterwards*, because any restart that matters happened before the vote.
+    /// Requests all of these of a node, with fences from `first` on. Also returns its clock at the vote.
     pub(super) async fn ballots(
         &self,
         node: usize,
@@ -99,13 +99,25 @@ impl Quorum {
         if asked.is_empty() {
             return (Vec::new(), None);
         }
-        let in_flight = match self.admit(node) {
-            Ok(in_flight) => in_flight,
-            Err(error) => return (asked.iter().map(|_| Ballot::Failed(error.clone())).collect(), None),
-        };
-        let AcquiredFrom { answers, clock, recovered } =
-            self.store(node).acquire_each_from(asked, first).await;
-        let answers = in_flight.ended(asked.len(), answers);
+        match self.admit(node) {
+            Ok(in_flight) => {
+                let answers = self.store(node).acquire_each_from(asked, first).await;
+                self.ballots_of(node, in_flight, asked.len(), answers).await
+            }
+            Err(error) => (asked.iter().map(|_| Ballot::Failed(error.clone())).collect(), None),
+        }
+    }
+
+    /// Returns the ballots that are in the answers of a node to `count` requests, and its clock. Grants count only if it has
+    /// recovered, which is checked *afterwards*, because any restart that matters happened before the vote.
+    pub(super) async fn ballots_of(
+        &self,
+        node: usize,
+        in_flight: CallInFlight<'_>,
+        count: usize,
+        AcquiredFrom { answers, clock, recovered }: AcquiredFrom,
+    ) -> (Vec<Ballot>, Option<Fence>) {
+        let answers = in_flight.ended(count, answers);
         let granted = |answer: &Result<Acquired, _>| matches!(answer, Ok(Acquired::Granted(_)));
         let memory = match answers.iter().any(granted) {
             true => self.memory(node, recovered).await,

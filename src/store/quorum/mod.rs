@@ -8,6 +8,7 @@ mod ballot;
 mod books;
 mod circuit_breaker;
 mod fences;
+mod hand_off;
 mod inspect;
 mod listening;
 mod node;
@@ -34,9 +35,9 @@ use crate::{
     core::{InvalidValue, Mode, ResourceName, ensure, exact},
     runtime::env::{Clock, SystemClock},
     store::{
-        Acquired, Acquisition, Durability, Hold, HoldersNotified, Inbox, Inspection, Listing, Names,
-        Notifications, QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply, Store,
-        StoreError, ToHolders, Walk, acquire_unless,
+        Acquired, Acquisition, Durability, HandedOff, Hold, HoldersNotified, Inbox, Inspection, Listing,
+        Names, Notifications, QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply, Store,
+        StoreError, ToHolders, Walk, acquire_unless, only, release_then_acquire,
     },
 };
 
@@ -153,6 +154,15 @@ impl Store for QuorumStore {
             in_background(fit.len(), |reply| acquire::acquire(quorum, fit, reply))
         };
         acquire_unless(asked, refused, acquire).boxed()
+    }
+
+    fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, _: bool) -> Reply<'a, HandedOff> {
+        if self.refused(to.mode, to.ttl.saturating_add(to.lock_delay)).is_some() {
+            return release_then_acquire(self, from, to).boxed();
+        }
+        let (quorum, from, to) = (Arc::clone(&self.0), from.clone(), Arc::new(to.clone()));
+        let handed_off = in_background(1, |reply| acquire::hand_off(quorum, from, to, reply));
+        handed_off.map(|answers| only("hand_off", answers)).boxed()
     }
 
     fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {

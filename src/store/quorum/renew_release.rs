@@ -18,18 +18,18 @@ use crate::{
 };
 
 /// The time for which a release is tried again on a node that failed. After that the hold ends by itself.
-const TRIED_FOR: Duration = Duration::from_secs(60);
+pub(super) const TRIED_FOR: Duration = Duration::from_secs(60);
 
 /// The answers of the nodes to a verb on holds: their votes on whether the tokens held.
-type Votes<T> = Round<Result<T, StoreError>>;
+pub(super) type Votes<T> = Round<Result<T, StoreError>>;
 
 /// Tells by the answer of a node whether the token held there.
-type Held<T> = fn(&T) -> bool;
+pub(super) type Held<T> = fn(&T) -> bool;
 
 const RENEWED: Held<Renewed> = |renewed| *renewed == Renewed::Extended;
-const RELEASED: Held<Released> = |released| !matches!(released, Released::NotHeld { .. });
+pub(super) const RELEASED: Held<Released> = |released| !matches!(released, Released::NotHeld { .. });
 
-fn verdict<T: 'static>(round: &Votes<T>, which: usize, held: Held<T>) -> Verdict {
+pub(super) fn verdict<T: 'static>(round: &Votes<T>, which: usize, held: Held<T>) -> Verdict {
     let held = |answer: &T| held(answer) || planted!("a node that lost the lease counts for its renewal");
     round.tally(which, |answer| answer.as_ref().ok().map(held)).on_state()
 }
@@ -126,7 +126,11 @@ pub(super) async fn release(
     round.each_answer(release_if_failed).await;
 }
 
-fn released(round: &Votes<Released>, which: usize, within: Duration) -> Result<Released, StoreError> {
+pub(super) fn released(
+    round: &Votes<Released>,
+    which: usize,
+    within: Duration,
+) -> Result<Released, StoreError> {
     let held = held_by_majority(round, which, within, RELEASED)?;
     let left = |released: &Released| match *released {
         Released::Freed => 0,

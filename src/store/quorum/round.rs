@@ -59,6 +59,12 @@ impl<T: 'static> Round<T> {
         Self { calls: nodes.map(call).collect(), answers, quorum: Arc::clone(quorum) }
     }
 
+    /// Returns a round that is over, with one question and these answers.
+    pub(super) fn of_answers(quorum: &Arc<Quorum>, answers: Vec<Option<T>>) -> Self {
+        let answers = answers.into_iter().map(|answer| answer.map(|answer| vec![answer])).collect();
+        Self { calls: FuturesUnordered::new(), answers, quorum: Arc::clone(quorum) }
+    }
+
     /// Waits until there are enough answers, all nodes have answered, or the time is over.
     pub(super) async fn gather(&mut self, timeouts: Timeouts, enough: impl Fn(&Self) -> bool) {
         let started = Instant::now();

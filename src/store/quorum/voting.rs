@@ -15,7 +15,10 @@ use crate::{
     core::{Fence, Moment, Verdict, is_known},
     store::{
         Acquisition, Answers, Hold, Released, StoreError,
-        quorum::{ballot::Ballot, options::Timeouts, recovery, round::Round, shared::Quorum, tokens::Before},
+        quorum::{
+            ballot::Ballot, hand_off::ReleasedFirst, options::Timeouts, recovery, round::Round,
+            shared::Quorum, tokens::Before,
+        },
     },
 };
 
@@ -37,6 +40,8 @@ pub(super) struct QuorumAttempt {
     pub(super) timeouts: Timeouts,
     /// Set when nodes recovered meanwhile and all were asked again.
     pub(super) voted_twice: AtomicBool,
+    /// The hold that is handed off to the only request.
+    pub(super) from: Option<Arc<ReleasedFirst>>,
 }
 
 fn abstentions(votes: &Round<Ballot>, which: usize) -> usize {
@@ -110,7 +115,9 @@ impl QuorumAttempt {
             let attempt = Arc::clone(self);
             async move { attempt.ballots_of(node).await }
         });
-        votes.gather(timeouts, |votes| self.requests().all(|which| self.is_decided(votes, which))).await;
+        let is_released = || self.from.as_ref().is_none_or(|from| from.is_decided(&self.quorum));
+        let are_decided = |votes: &Round<_>| self.requests().all(|which| self.is_decided(votes, which));
+        votes.gather(timeouts, |votes| are_decided(votes) && is_released()).await;
         votes
     }
 
@@ -138,6 +145,11 @@ impl QuorumAttempt {
         let (quorum, asked) = (&self.quorum, &self.asked);
         let want_again = |now| quorum.books(|books| books.want_again(node, asked, self.number, now));
         let mut too_late = want_again(quorum.now());
+        let from = || self.from.as_deref().filter(|from| from.is_left_on(node));
+        if let Some(from) = from().filter(|_| too_late.contains(&true)) {
+            // It does not wait for what the request has to wait for.
+            from.release(quorum, node).await;
+        }
         // Votes on others do not wait for them.
         let waits = too_late.iter().all(|late| *late) && asked.iter().all(|asked| asked.ticket.is_some());
         if waits {
@@ -152,7 +164,10 @@ impl QuorumAttempt {
             }
             false => Cow::Borrowed(asked),
         };
-        let (ballots, read) = quorum.ballots(node, &fit, self.first).await;
+        let (ballots, read) = match (from(), fit.as_slice()) {
+            (Some(from), [to]) => from.release_for(quorum, node, to, self.first).await,
+            _ => quorum.ballots(node, &fit, self.first).await,
+        };
         // The time that a node tells after a wait says nothing of how far its clock is ahead.
         if let Some(read) = read.filter(|_| !waits) {
             self.clock.fetch_max(read.get(), Ordering::Relaxed);

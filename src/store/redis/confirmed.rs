@@ -8,11 +8,12 @@ use tokio::time::Instant;
 use crate::{
     core::Fence,
     store::{
-        Acquired, AcquiredFrom, Acquisition, Hold, Renewed, Store, StoreError,
+        Acquired, AcquiredFrom, Acquisition, HandedOff, Hold, Renewed, Store, StoreError,
         redis::{
             RedisStore,
             calls::{self, CallAnswers, CallOrder, send_each},
             net::call::{CallAnswer, Shortfall},
+            store::certain,
             wire::decode,
         },
     },
@@ -64,6 +65,32 @@ impl RedisStore {
         let of_one = recovered.next().flatten();
         let recovered = of_one.filter(|known| recovered.all(|other| other.as_ref() == Some(known)));
         AcquiredFrom { answers, clock, recovered }
+    }
+
+    /// Hands off in one call. With a `first`, as that of acquisitions, it also returns the server's clock and record.
+    pub(super) async fn hand_off_in_call(
+        &self,
+        from: &Hold,
+        to: &Acquisition,
+        overtake: bool,
+        first: Option<Fence>,
+    ) -> Result<(HandedOff, AcquiredFrom), StoreError> {
+        let CallAnswer { mut value, repeated, shortfall, .. } =
+            self.counting.send(self.encoder.hand_off(from, to, overtake, first)).await?;
+        let mut known = AcquiredFrom::without_clock(Vec::new());
+        if first.is_some() {
+            let clock;
+            (value, clock, known.recovered) = decode::with_clock(value)?;
+            known.clock = Some(clock);
+        }
+        let about = |error: StoreError| error.about(&to.hold.resource);
+        let mut handed_off = decode::handed_off(value, to.mode).map_err(about)?;
+        handed_off.acquired = handed_off.acquired.map_err(about);
+        if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &handed_off.acquired) {
+            let undone = self.release_unconfirmed(vec![&to.hold]).await;
+            handed_off.acquired = Err(shortfall.error(undone == [true]));
+        }
+        Ok((HandedOff { released: certain(handed_off.released, repeated)?, ..handed_off }, known))
     }
 
     /// Returns the answers to the requests of one call. Grants that replicas did not confirm are released.

@@ -11,7 +11,9 @@ use crate::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
         Inbox, Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register,
         RegisterWrite, Released, Renewed, Replies, Reply, Report, ServerLoad, Store, StoreError, ToHolders,
-        Walk, acquire_unless, one_after_the_other,
+        Walk, acquire_unless,
+        node::release_then_acquire_from,
+        one_after_the_other,
         redis::{
             RedisStore,
             calls::{self, CallOrder, send_each},
@@ -75,19 +77,9 @@ impl Store for RedisStore {
             // get it.
             return release_then_acquire(self, from, to).boxed();
         }
-        async move {
-            let call = self.encoder.hand_off(from, to, overtake);
-            let CallAnswer { value, repeated, shortfall, .. } = self.counting.send(call).await?;
-            let about = |error: StoreError| error.about(&to.hold.resource);
-            let mut handed_off = decode::handed_off(value, to.mode).map_err(about)?;
-            handed_off.acquired = handed_off.acquired.map_err(about);
-            if let (Some(shortfall), Ok(Acquired::Granted(_))) = (shortfall, &handed_off.acquired) {
-                let undone = self.release_unconfirmed(vec![&to.hold]).await;
-                handed_off.acquired = Err(shortfall.error(undone == [true]));
-            }
-            Ok(HandedOff { released: certain(handed_off.released, repeated)?, ..handed_off })
-        }
-        .boxed()
+        self.hand_off_in_call(from, to, overtake, None)
+            .map(|told| told.map(|(handed_off, _)| handed_off))
+            .boxed()
     }
 
     fn acquire_all<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Reply<'a, AcquiredAll> {
@@ -199,6 +191,24 @@ impl QuorumNode for RedisStore {
         self.acquire_in_calls(asked, Some(first)).boxed()
     }
 
+    fn hand_off_from<'a>(
+        &'a self,
+        from: &'a Hold,
+        to: &'a Arc<Acquisition>,
+        first: Fence,
+    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+        if self.encoder.is_plain() || self.topology.is_cluster() {
+            return release_then_acquire_from(self, from, to, first).boxed();
+        }
+        let told = self.hand_off_in_call(from, to, false, Some(first));
+        told.map(|told| {
+            AcquiredFrom::after_release(told.map(|(HandedOff { released, acquired, .. }, known)| {
+                (released, AcquiredFrom { answers: vec![acquired], ..known })
+            }))
+        })
+        .boxed()
+    }
+
     fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {
         if self.encoder.is_plain() || asked.ticket.is_none() {
             return self.release(&asked.hold, Duration::ZERO).map(|released| released.map(|_| false)).boxed();
@@ -290,7 +300,7 @@ impl RedisStore {
     }
 }
 
-fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
+pub(super) fn certain(released: Released, repeated: bool) -> Result<Released, StoreError> {
     match released {
         // The first try may have released it, or the server may have lost it before that.
         Released::NotHeld { .. } if repeated => Err(repeated_in_vain("release", "not held")),

@@ -24,7 +24,7 @@ fn config(url: &str, more: &str) -> Config {
         true => "",
         false => "store.response_timeout = \"5s\"",
     };
-    let patient = format!("store.connect_timeout = \"2s\"\nstore.node_timeout = \"1s\"\n{answers}");
+    let patient = format!("store.connect_timeout = \"5s\"\nstore.node_timeout = \"1s\"\n{answers}");
     Config::from_toml(&format!("store.url = \"{url}\"\n{patient}\n{more}")).unwrap()
 }
 

@@ -20,7 +20,7 @@ async fn relayed(way: Way, settings: &str) -> (String, leasehold_doctor::Diagnos
 #[tokio::test]
 async fn a_server_that_is_far_away() {
     let (address, diagnosis) =
-        relayed(Way::Late(Duration::from_millis(300)), "store.response_timeout = \"1s\"").await;
+        relayed(Way::Late(Duration::from_millis(900)), "store.response_timeout = \"3s\"").await;
     let finding = only(&diagnosis, Severity::Warning, "round-trip", Some(&address));
     assert!(finding.advice.contains("store.response_timeout"), "{finding}");
 }
@@ -85,6 +85,6 @@ async fn a_node_that_announces_another_port_and_calls_itself_standalone() {
 #[tokio::test]
 async fn announcements_that_do_not_get_through() {
     let (address, diagnosis) =
-        relayed(Way::Swallowed("$7\r\nmessage"), "store.response_timeout = \"1s\"").await;
+        relayed(Way::Swallowed("$7\r\nmessage"), "store.response_timeout = \"3s\"").await;
     only(&diagnosis, Severity::Warning, "hand-overs", Some(&address));
 }

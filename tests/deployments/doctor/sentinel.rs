@@ -22,8 +22,9 @@ async fn faults_of_a_service_are_found_at_the_server_that_has_them() {
     }
     let [fast, other] = [0, 1].map(|replica| address(&kit.servers[replica]));
 
-    // A lease must outlive a failover.
-    let hasty = "lease.ttl = \"3s\"\nlease.renewal_interval = \"1s\"";
+    // A lease must outlive a failover, which takes about 12 s.
+    kit.set_down_after("10000");
+    let hasty = "lease.ttl = \"15s\"\nlease.renewal_interval = \"5s\"\nstore.response_timeout = \"5s\"";
     let diagnosis = examine(&kit.url(), hasty).await;
     found(&diagnosis, Severity::Warning, "failover-time", None);
     assert_eq!(diagnosis.findings.len(), 1, "{diagnosis}");

@@ -104,7 +104,8 @@ impl Sentinels {
         self.set_down_after(CALM);
     }
 
-    fn set_down_after(&self, millis: &str) {
+    /// Sets the milliseconds after which a master that does not answer counts as down.
+    pub fn set_down_after(&self, millis: &str) {
         for sentinel in &self.sentinels {
             let words = ["SENTINEL", "SET", SERVICE, "down-after-milliseconds", millis];
             sentinel.command(&words).expect("a sentinel that can be set");

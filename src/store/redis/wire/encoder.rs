@@ -59,10 +59,7 @@ impl Encoder {
     pub(crate) fn acquire(&self, asked: &[&Arc<Acquisition>], first: Option<Fence>) -> Call {
         let script = self.either(&scripts::ACQUIRE, &scripts::PLAIN_ACQUIRE);
         let call = self.acquiring(script, asked.iter().map(|asked| &***asked));
-        match first {
-            Some(first) => call.with(first.get()).with(FOR_EVER),
-            None => self.granted(call),
-        }
+        self.granted_from(call, first)
     }
 
     /// Encodes thin acquisitions, on one server: see `thin.rs`. The server's time is about `time`, in µs.
@@ -158,10 +155,17 @@ impl Encoder {
         self.acquiring(&scripts::GIVE_WAY, iter::once(asked)).with(FOR_EVER)
     }
 
-    pub(crate) fn hand_off(&self, from: &Hold, to: &Acquisition, overtake: bool) -> Call {
+    /// Encodes a hand-off, with a `first` as that of acquisitions.
+    pub(crate) fn hand_off(
+        &self,
+        from: &Hold,
+        to: &Acquisition,
+        overtake: bool,
+        first: Option<Fence>,
+    ) -> Call {
         let mut call = self.acquiring(&scripts::HAND_OFF, iter::once(to));
         call.token(from.token, "").owner(from.owner.as_ref()).arg(u8::from(overtake));
-        self.granted(call)
+        self.granted_from(call, first)
     }
 
     pub(crate) fn is_held(&self, hold: &Hold) -> Call {
@@ -223,6 +227,13 @@ impl Encoder {
 
     fn either(&self, full: &'static Script, plain: &'static Script) -> &'static Script {
         if self.is_plain() { plain } else { full }
+    }
+
+    fn granted_from(&self, call: Call, first: Option<Fence>) -> Call {
+        match first {
+            Some(first) => call.with(first.get()).with(FOR_EVER),
+            None => self.granted(call),
+        }
     }
 
     fn granted(&self, call: Call) -> Call {

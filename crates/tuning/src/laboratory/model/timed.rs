@@ -1,6 +1,7 @@
 //! A store on a simulated server, as one process sees it: over a connection that takes time.
 
 use std::{
+    slice,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -213,6 +214,32 @@ impl QuorumNode for TimedStore {
         });
         let late = move || (0..count).map(|_| Err(StoreError::timed_out(within))).collect();
         async move { answer.await.unwrap_or_else(|| AcquiredFrom::without_clock(late())) }.boxed()
+    }
+
+    fn hand_off_from<'a>(
+        &'a self,
+        from: &'a Hold,
+        to: &'a Arc<Acquisition>,
+        first: Fence,
+    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+        if self.server.is_plain {
+            return async move {
+                let released = self.release(from, Duration::ZERO).await;
+                (released, self.acquire_each_from(slice::from_ref(to), first).await)
+            }
+            .boxed();
+        }
+        let (from, to, within) = (from.clone(), Arc::clone(to), self.response_timeout);
+        let answer = self.send(move |server| async move {
+            let (released, acquired) = server.memory.hand_off_from(&from, &to, first).await;
+            let work = server.handing_off(&to);
+            ((released, acquired), work)
+        });
+        let late = move || StoreError::timed_out(within);
+        async move {
+            answer.await.unwrap_or_else(|| (Err(late()), AcquiredFrom::without_clock(vec![Err(late())])))
+        }
+        .boxed()
     }
 
     fn give_way<'a>(&'a self, asked: &'a Acquisition) -> Reply<'a, bool> {

@@ -1,10 +1,7 @@
 -- A single request for a free resource, which is what most calls are: granted with as little work as can be. Everything else
 -- is left to the rest of the script. acquire.lua has this text where it says `include alone.lua`.
 
--- The largest fence that is not too far from the time: one that is ahead of the time goes back if the counter is lost, or ends.
-local function near(fence, time)
-  return math.min(fence, time + (ARGV[#ARGV] == '0' and 1000000 or math.min(1000000, 500 * ARGV[#ARGV])))
-end
+-- include near.lua
 
 local all_free = #KEYS == 2 and redis.pcall('EXISTS', KEYS[1], KEYS[1] .. ':p') == 0
 if all_free and #ARGV[2] == 33 then

@@ -2,13 +2,28 @@
 --
 -- KEYS     [1] main key, [2] as in fence.lua
 -- ARGV     [2]-[5] the acquisition, as in attempt.lua, [6] token that is released, [7] its owner or nothing, [8] '1' if
---          the acquisition comes before all waiters, [9] as in fence.lua
+--          the acquisition comes before all waiters, optionally the smallest fence, and the last as in fence.lua
 -- answers  as in releasing.lua · as in attempt.lua, in short the fence, or error reason · 1 if others wait, else 0
---          corrupt reason
+--          corrupt reason; if a fence was named also what acquire.lua answers behind all
 local from = ARGV[6]
 
 -- include time.lua
 -- include fence.lua
+-- include near.lua
+
+if ARGV[10] then
+  fence_base, at = near(ARGV[9], micros()) - 1, 1
+end
+
+local function answer(...)
+  local told = { ARGV[1], ... }
+  if ARGV[10] then
+    told[#told + 1] = micros()
+    local written = redis.pcall('GET', KEYS[2] .. 'recovered')
+    told[#told + 1] = type(written) == 'string' and string.sub(written, 1, 400) or ''
+  end
+  return told
+end
 
 local value = redis.call('GET', KEYS[1])
 if
@@ -21,7 +36,7 @@ then
   local fence = next_fence()
   if fence and pcall(keep_fence, fence) then
     redis.call('SET', KEYS[1], ARGV[2] .. string.format('%.0f', fence) .. ' ' .. ARGV[4], 'PX', ARGV[3])
-    return { ARGV[1], 1, fence, 0 }
+    return answer(1, fence, 0)
   end
 end
 
@@ -57,7 +72,7 @@ end
 
 local state = settled(now, from)
 if not state then
-  return { ARGV[1], corrupt() }
+  return answer(corrupt())
 end
 anybody_waits(now)
 local released
@@ -67,4 +82,4 @@ if not done then
   acquired = { 'error', type(acquired) == 'table' and acquired.err or acquired }
 end
 local others = redis.call('ZCARD', queue) - (redis.call('ZSCORE', queue, string.sub(ARGV[2], 1, 32)) and 1 or 0)
-return { ARGV[1], released, acquired, others > 0 and 1 or 0 }
+return answer(released, acquired, others > 0 and 1 or 0)
