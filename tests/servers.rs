@@ -4,5 +4,4 @@ mod deployments;
 mod end_of_main;
 mod givers_up;
 mod real_redis;
-mod redis;
 mod without_tls;

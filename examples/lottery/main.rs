@@ -32,7 +32,7 @@ use std::{
 
 use clap::Parser;
 use futures_util::future::{join_all, try_join_all};
-use leasehold::{LockManager, MemoryStore};
+use leasehold::{LockManager, MemoryStore, Settings};
 use tokio::process::{Child, Command};
 
 use crate::{common::Common, instance::Instance, results::Results};
@@ -94,8 +94,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let scratch = tempfile::tempdir()?;
     let out = args.out.clone().unwrap_or_else(|| scratch.path().join("winners"));
-    if args.common.config()?.store.url.is_memory() {
-        compete_in_this_process(&args, &Results::new(&out)).await?;
+    let config = args.common.config()?;
+    if config.store.url.is_memory() {
+        compete_in_this_process(&args, config.settings(), &Results::new(&out)).await?;
     } else {
         compete_as_processes(&args, &out).await?;
     }
@@ -108,11 +109,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Every instance has a lock manager of its own, as if it were a process of its own. They share one store in memory.
-async fn compete_in_this_process(args: &Args, results: &Results) -> Result<(), Box<dyn Error>> {
+async fn compete_in_this_process(
+    args: &Args,
+    settings: Settings,
+    results: &Results,
+) -> Result<(), Box<dyn Error>> {
     println!(
         "the locks are in the memory of this process; --store redis://127.0.0.1:6379 has processes compete"
     );
-    let (store, settings) = (Arc::new(MemoryStore::default()), args.common.config()?.settings());
+    let store = Arc::new(MemoryStore::default());
     let instances = (1..=args.instances).map(async |number| {
         let locks = LockManager::builder(store.clone()).settings(settings.clone()).start()?;
         Instance(number).run(locks, &args.draw, results).await

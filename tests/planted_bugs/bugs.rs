@@ -158,6 +158,30 @@ pub(crate) const BUGS: &[Bug] = &[
     bug("a newcomer overtakes", OneStore(&["P9"])),
     bug("a release hands nothing over", OneStore(&["P8"])),
     bug("the dead are handed over one after the other", OneStore(&["P16"])),
+    // Locks that are taken by plain commands.
+    bug(
+        "others may come between plain commands",
+        Test("redis", "store::thin::a_fence_that_is_older_than_the_grant_of_another_is_not_given_out"),
+    ),
+    bug(
+        "plain commands overtake whoever waits",
+        Test("redis", "store::thin::a_waiter_whose_holder_died_comes_before_plain_commands"),
+    ),
+    bug(
+        "a counter of fences that was set back is added to",
+        Test("redis", "store::thin::fences_grow_though_their_counter_is_lost_or_set_back"),
+    ),
+    bug(
+        "the work of a script on the counter counts on another connection",
+        Test(
+            "redis",
+            "store::thin::a_connection_that_was_opened_after_the_last_script_says_nothing_of_the_counter",
+        ),
+    ),
+    bug(
+        "a resource in use is asked for by plain commands again",
+        Test("redis", "store::thin::a_lock_that_was_found_held_is_asked_for_by_scripts"),
+    ),
     // Quorums.
     bug("a majority of half", Quorum(&["P1", "P6"])),
     bug("a node votes as soon as it is up", Quorum(&["P1", "P6"])),
@@ -185,6 +209,14 @@ pub(crate) const BUGS: &[Bug] = &[
     bug(
         "a node that forgot fences votes",
         Test("quorum", "forgotten::a_node_that_forgot_fences_counts_for_nothing_until_it_is_taught"),
+    ),
+    bug(
+        "a hold that is handed off stays where a node failed",
+        Test("quorum", "hand_offs::a_hold_that_is_handed_off_is_released_later_where_a_node_failed"),
+    ),
+    bug(
+        "a hand-off is decided before its release is",
+        Test("quorum", "hand_offs::a_hand_off_is_not_decided_before_its_release_is"),
     ),
     bug("a raise lowers a fence", Test("quorum", "forgotten::a_smaller_fence_is_not_written")),
     bug(

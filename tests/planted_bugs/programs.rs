@@ -10,8 +10,13 @@ use std::{
 };
 
 /// The suites that look for bugs, and the programs that have them.
-const SUITES: [(&str, &str); 4] =
-    [("simulation", "orders"), ("quorum", "orders"), ("manager", "callers"), ("election", "callers")];
+const SUITES: [(&str, &str); 5] = [
+    ("simulation", "orders"),
+    ("quorum", "orders"),
+    ("manager", "callers"),
+    ("election", "callers"),
+    ("redis", "redis_store"),
+];
 
 /// The packages that have bugs or tests that catch them, as arguments of cargo.
 const ALONE: &str = "--package=leasehold\n--package=leasehold-tests\n--package=leasehold-tuning";

@@ -48,7 +48,9 @@ pub(super) async fn connection(url: &str, limit: Option<Duration>) -> Result<Mul
     let info = url.into_connection_info()?;
     let tcp = info.tcp_settings().clone().set_nodelay(true);
     let client = Client::open(info.set_tcp_settings(tcp))?;
-    let config = AsyncConnectionConfig::new().set_response_timeout(limit);
+    // A process whose instructions are counted connects slowly.
+    let minute = Some(Duration::from_secs(60));
+    let config = AsyncConnectionConfig::new().set_response_timeout(limit).set_connection_timeout(minute);
     Ok(client.get_multiplexed_async_connection_with_config(&config).await?)
 }
 

@@ -1,31 +1,14 @@
 //! Tests of what nobody sees from outside: nothing is left behind.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::*;
 use crate::{
     core::Token,
+    runtime::env::RuntimeClock,
     store::{QueueTicket, types::exclusive},
 };
 
-#[derive(Debug, Default)]
-struct Hands(AtomicU64);
-
-impl Hands {
-    fn turn(&self, by: Duration) {
-        self.0.fetch_add(u64::try_from(by.as_micros()).unwrap(), Ordering::Relaxed);
-    }
-}
-
-impl Clock for Hands {
-    fn now(&self) -> Moment {
-        Moment::since_origin(Duration::from_micros(self.0.load(Ordering::Relaxed)))
-    }
-}
-
-fn store() -> (MemoryStore, Arc<Hands>) {
-    let hands = Arc::new(Hands::default());
-    (MemoryStore::new(hands.clone()), hands)
+fn store() -> MemoryStore {
+    MemoryStore::new(Arc::new(RuntimeClock::start()))
 }
 
 async fn fence(store: &MemoryStore, asked: &Acquisition) -> u64 {
@@ -55,16 +38,9 @@ async fn ahead(store: &MemoryStore, asked: &Acquisition) -> u64 {
     }
 }
 
-async fn hand_over(store: &MemoryStore, token: u128) {
-    let (name, holder) = (format!("job/{token}"), token + 1_000);
-    fence(store, &exclusive(&name, holder)).await;
-    ahead(store, &waiting(&name, token)).await;
-    assert_eq!(store.release(&exclusive(&name, holder).hold, Duration::ZERO).await.unwrap(), Released::Freed);
-}
-
 #[tokio::test]
 async fn verbs_leave_nothing_behind_of_a_resource_that_was_free_or_is_free_after_them() {
-    let (store, _) = store();
+    let store = store();
     let asked = exclusive("orders/42", 1);
     assert_eq!(store.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::NotHeld { count: 0 });
     assert_eq!(store.renew(&asked.hold, asked.ttl).await.unwrap(), Renewed::NotHeld);
@@ -77,25 +53,28 @@ async fn verbs_leave_nothing_behind_of_a_resource_that_was_free_or_is_free_after
 
 #[tokio::test]
 async fn a_subscriber_that_is_dropped_leaves_nothing_behind_when_another_one_comes() {
-    let (store, _) = store();
+    let store = store();
     drop(store.listen(&INBOX));
-    hand_over(&store, 1).await;
+    let holder = exclusive("job/1", 1);
+    fence(&store, &holder).await;
+    ahead(&store, &waiting("job/1", 2)).await;
+    assert_eq!(store.release(&holder.hold, Duration::ZERO).await.unwrap(), Released::Freed);
     let _other = store.listen(&Inbox(Token::from_bits(10)));
     assert_eq!(store.state.lock().inboxes.subscribed.values().map(Vec::len).collect::<Vec<_>>(), [1]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn leases_and_waiters_that_ended_and_are_never_asked_for_again_do_not_pile_up() {
     let second = Duration::from_secs(1);
     for (ttl, waits) in [(second, false), (Duration::from_millis(1), true)] {
-        let (store, hands) = store();
+        let store = store();
         for turn in 0..5_000 {
             let name = format!("job/{turn}");
             fence(&store, &Acquisition { ttl, ..exclusive(&name, turn) }).await;
             if waits {
                 ahead(&store, &waiting(&name, 10_000 + turn)).await;
             }
-            hands.turn(second / 100);
+            tokio::time::advance(second / 100).await;
         }
         // 100 leases live at a time, or 100 tickets are kept.
         let kept = store.state.lock().resources.len();

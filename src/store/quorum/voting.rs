@@ -115,7 +115,10 @@ impl QuorumAttempt {
             let attempt = Arc::clone(self);
             async move { attempt.ballots_of(node).await }
         });
-        let is_released = || self.from.as_ref().is_none_or(|from| from.is_decided(&self.quorum));
+        let is_released = || {
+            self.from.as_ref().is_none_or(|from| from.is_decided(&self.quorum))
+                || planted!("a hand-off is decided before its release is")
+        };
         let are_decided = |votes: &Round<_>| self.requests().all(|which| self.is_decided(votes, which));
         votes.gather(timeouts, |votes| are_decided(votes) && is_released()).await;
         votes

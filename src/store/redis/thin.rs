@@ -89,7 +89,9 @@ impl RedisStore {
     ) -> Answers<Acquired> {
         let ThinAnswer { last, is_undisturbed, granted, error } = answer;
         let before = last.map(|last| last.saturating_sub(asked.len() as u64));
-        let before = before.filter(|before| (raised.seen..TOO_LARGE).contains(before));
+        let least =
+            if planted!("a counter of fences that was set back is added to") { 0 } else { raised.seen };
+        let before = before.filter(|before| (least..TOO_LARGE).contains(before));
         match last.filter(|_| before.is_some()) {
             Some(last) => self.thin.saw(raised, last),
             None => self.thin.forget(raised),

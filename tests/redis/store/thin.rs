@@ -141,6 +141,20 @@ async fn a_repeat_on_a_new_connection_says_nothing_of_the_counter() {
 }
 
 #[tokio::test]
+async fn a_connection_that_was_opened_after_the_last_script_says_nothing_of_the_counter() {
+    let server = RedisServer::start();
+    let (mine, other) = (store(&server), store(&server));
+    let first = granted(&mine, &exclusive(&hold("held", 1))).await;
+    let last = granted(&other, &exclusive(&hold("theirs", 2))).await;
+    // As a replica that lagged, and is the master now.
+    server.command(&["SET", "leasehold:fence", &first.to_string()]);
+    server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
+    assert!(in_the_end(async || mine.is_held(&hold("held", 1)).await).await);
+    let fence = granted(&mine, &exclusive(&hold("r", 3))).await;
+    assert!(fence > last, "{fence} after {last}");
+}
+
+#[tokio::test]
 async fn a_repeat_is_granted_with_a_larger_fence_and_inspections_tell_it() {
     let server = RedisServer::start();
     let store = warm(&server).await;

@@ -131,7 +131,7 @@ impl Connection {
     ) -> Result<Option<Vec<Value>>, TryFailure> {
         let (generation, OpenConnection { mut connection, address, .. }) =
             self.open().await.map_err(TryFailure::Unreachable)?;
-        if generation != on {
+        if generation != on && !planted!("the work of a script on the counter counts on another connection") {
             return Ok(None);
         }
         match self.answer_to(commands.send(&mut connection), generation, &address).await? {

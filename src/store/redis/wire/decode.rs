@@ -80,11 +80,12 @@ pub(crate) fn acquired_thin(answers: Vec<Value>, asked: usize) -> Result<ThinAns
         return Err(senseless("not one for each request"));
     }
     let last = number(first);
-    let is_alone = last.is_some_and(
-        |last| matches!(counter, Value::BulkString(counter) if *counter == last.to_string().as_bytes()),
-    );
+    let is_last = |counter: &[u8]| last.is_some_and(|last| *counter == *last.to_string().as_bytes());
+    let is_alone = matches!(counter, Value::BulkString(counter) if is_last(counter))
+        || planted!("others may come between plain commands");
+    let nobody_waits = *waiters == Value::Int(0) || planted!("plain commands overtake whoever waits");
     let granted = granted.iter().map(|answer| matches!(answer, Value::Okay)).collect();
-    Ok(ThinAnswer { last, is_undisturbed: is_alone && *waiters == Value::Int(0), granted, error })
+    Ok(ThinAnswer { last, is_undisturbed: is_alone && nobody_waits, granted, error })
 }
 
 /// Decodes the answer to all of these: the grant of each, or the one that was not granted.
