@@ -35,13 +35,11 @@ pub enum Finding<Id> {
 pub struct Resource<Id> {
     believed: Vec<Believed<Id>>,
     largest: Option<Fence>,
-    /// The owner of the hold with the largest fence.
-    of: Option<Owner>,
 }
 
 impl<Id> Default for Resource<Id> {
     fn default() -> Self {
-        Self { believed: Vec::new(), largest: None, of: None }
+        Self { believed: Vec::new(), largest: None }
     }
 }
 
@@ -80,14 +78,10 @@ impl<Id: Clone + PartialEq> Resource<Id> {
                 self.believed.iter().filter(|other| is_same(other.owner.as_ref(), lease.owner.as_ref()));
             let other = own.find_map(|other| other.fence.filter(|other| *other != fence));
             found.extend(other.filter(|_| reentered).map(Finding::OtherFence));
-            // The hold that it entered may have ended before the answer, so that it was told to be alone.
-            let entered = self.largest == Some(fence) && is_same(self.of.as_ref(), lease.owner.as_ref());
-            let not_larger = floor.filter(|floor| !reentered && !entered && fence <= *floor);
+            let not_larger = floor.filter(|floor| !reentered && fence <= *floor);
             found.extend(not_larger.map(Finding::NotLarger));
         }
-        if lease.fence > self.largest {
-            (self.largest, self.of) = (lease.fence, lease.owner.clone());
-        }
+        self.largest = self.largest.max(lease.fence);
         self.believed.push(lease);
         found
     }

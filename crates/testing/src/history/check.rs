@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leasehold::{Fence, ResourceName, env::Moment, rules::guard_band};
+use leasehold::{Fence, Owner, ResourceName, env::Moment, rules::guard_band};
 
 use super::{Believed, Finding, Held, Resource};
 
@@ -99,6 +99,7 @@ fn of_one(held: &[&Held]) -> Vec<(usize, Finding<usize>)> {
     // At one moment a question comes before a grant: it may have been the first.
     events.sort_unstable();
     let (mut resource, mut floors, mut found) = (Resource::default(), vec![None; held.len()], Vec::new());
+    let mut holds_of_owners: BTreeMap<&Owner, &Held> = BTreeMap::new();
     for (now, is_grant, number) in events {
         if !is_grant {
             floors[number] = resource.largest();
@@ -112,8 +113,20 @@ fn of_one(held: &[&Held]) -> Vec<(usize, Finding<usize>)> {
             fence: lease.fence,
             until: Some(lease.ended()),
         };
-        let findings = resource.granted(believed, lease.reentered, floors[number], now);
+        let before = lease.owner.as_ref().and_then(|owner| holds_of_owners.get(owner).copied());
+        let outer = before.filter(|outer| outer.fence == lease.fence);
+        let entered = outer.is_some_and(|outer| in_store_until(outer) > lease.asked);
+        let longest = outer.filter(|outer| in_store_until(outer) > in_store_until(lease)).unwrap_or(lease);
+        holds_of_owners.extend(lease.owner.as_ref().map(|owner| (owner, longest)));
+        // One whose outer hold had ended when the answer came says that it is alone.
+        let reentered = lease.reentered || entered;
+        let findings = resource.granted(believed, reentered, floors[number], now);
         found.extend(findings.into_iter().map(|finding| (number, finding)));
     }
     found
+}
+
+/// Returns the moment until which the store may have had a lease: for longer than its holder believed in it, if it was lost.
+fn in_store_until(lease: &Held) -> Moment {
+    if lease.lost.is_some() { lease.stopped + lease.ttl } else { lease.ended() }
 }
