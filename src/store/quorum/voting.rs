@@ -115,10 +115,7 @@ impl QuorumAttempt {
             let attempt = Arc::clone(self);
             async move { attempt.ballots_of(node).await }
         });
-        let is_released = || {
-            self.from.as_ref().is_none_or(|from| from.is_decided(&self.quorum))
-                || planted!("a hand-off is decided before its release is")
-        };
+        let is_released = || self.from.as_ref().is_none_or(|from| from.is_decided(&self.quorum));
         let are_decided = |votes: &Round<_>| self.requests().all(|which| self.is_decided(votes, which));
         votes.gather(timeouts, |votes| are_decided(votes) && is_released()).await;
         votes
@@ -148,8 +145,8 @@ impl QuorumAttempt {
         let (quorum, asked) = (&self.quorum, &self.asked);
         let want_again = |now| quorum.books(|books| books.want_again(node, asked, self.number, now));
         let mut too_late = want_again(quorum.now());
-        let from = || self.from.as_deref().filter(|from| from.is_left_on(node));
-        if let Some(from) = from().filter(|_| too_late.contains(&true)) {
+        let mut from = self.from.as_deref().filter(|from| from.begins_on(quorum, node));
+        if let Some(from) = from.take_if(|_| too_late.contains(&true)) {
             // It does not wait for what the request has to wait for.
             from.release(quorum, node).await;
         }
@@ -167,7 +164,7 @@ impl QuorumAttempt {
             }
             false => Cow::Borrowed(asked),
         };
-        let (ballots, read) = match (from(), fit.as_slice()) {
+        let (ballots, read) = match (from, fit.as_slice()) {
             (Some(from), [to]) => from.release_for(quorum, node, to, self.first).await,
             _ => quorum.ballots(node, &fit, self.first).await,
         };

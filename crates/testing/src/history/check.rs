@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leasehold::{Fence, Owner, ResourceName, env::Moment, rules::guard_band};
+use leasehold::{Fence, LossReason, Owner, ResourceName, env::Moment, rules::guard_band};
 
 use super::{Believed, Finding, Held, Resource};
 
@@ -115,7 +115,8 @@ fn of_one(held: &[&Held]) -> Vec<(usize, Finding<usize>)> {
         };
         let before = lease.owner.as_ref().and_then(|owner| holds_of_owners.get(owner).copied());
         let outer = before.filter(|outer| outer.fence == lease.fence);
-        let entered = outer.is_some_and(|outer| in_store_until(outer) > lease.asked);
+        let entered =
+            outer.is_some_and(|outer| in_store_until(outer) > lease.asked && floors[number] <= lease.fence);
         let longest = outer.filter(|outer| in_store_until(outer) > in_store_until(lease)).unwrap_or(lease);
         holds_of_owners.extend(lease.owner.as_ref().map(|owner| (owner, longest)));
         // One whose outer hold had ended when the answer came says that it is alone.
@@ -126,7 +127,10 @@ fn of_one(held: &[&Held]) -> Vec<(usize, Finding<usize>)> {
     found
 }
 
-/// Returns the moment until which the store may have had a lease: for longer than its holder believed in it, if it was lost.
+/// Returns the moment until which the store may have had a lease: for longer than its holder believed in it, if its renewals failed.
 fn in_store_until(lease: &Held) -> Moment {
-    if lease.lost.is_some() { lease.stopped + lease.ttl } else { lease.ended() }
+    match lease.lost {
+        None | Some(LossReason::NotHeld | LossReason::Forced | LossReason::Released) => lease.ended(),
+        Some(_) => lease.stopped + lease.ttl,
+    }
 }
