@@ -1,4 +1,4 @@
-//! What only the memory store has: faults on demand, whole milliseconds, and notifications that get lost.
+//! Tests of the memory store alone: faults on demand, whole milliseconds, and notifications that get lost.
 
 use std::{
     sync::{

@@ -1,3 +1,3 @@
-//! What only a real server shows of the Redis store: its scripts and plain commands, its connections, its clients beside others.
+//! Tests of the Redis store on real servers: its scripts and plain commands, its connections, its clients beside others.
 
 mod redis;

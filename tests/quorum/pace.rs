@@ -200,14 +200,14 @@ async fn keeps_to_what_it_is_led_to(store: &dyn QuorumNode, ahead_at_most: u64) 
     assert_eq!(fences(&paced), [Some(paced.clock.unwrap().get() + ahead_at_most)]);
 }
 
-/// Hands off between holders who are alone, and beside a waiter.
+/// Hands off a resource that nobody has waited for, and one that somebody has.
 async fn hands_off_as_it_is_led_to(store: &dyn QuorumNode) {
     for (name, lead) in [("alone", 800_000), ("queued", 950_000)] {
         let (from, to) = (on(name, Mode::Exclusive), on(name, Mode::Exclusive));
         let paced = store.acquire_each_from(slice::from_ref(&from), Fence::new(0)).await;
         let first = Fence::new(paced.clock.unwrap().get() + lead);
         if name == "queued" {
-            // The queue makes it the long way. This one came later, so it is not the next.
+            // A waiter, though it is gone, leaves a mark in the holder, and a marked holder is not released on the short way.
             let ticket = QueueTicket {
                 inbox: Inbox(from.hold.token),
                 ttl: TTL,
