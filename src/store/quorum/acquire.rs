@@ -45,12 +45,12 @@ pub(super) async fn hand_off(
     let from = Arc::new(ReleasedFirst::new(&quorum, from));
     let attempt = QuorumAttempt::begin(quorum, vec![to], Some(Arc::clone(&from)));
     let told = |attempt: &QuorumAttempt, acquired: Answers<Acquired>| {
-        let granted = acquired.iter().any(|acquired| grant_of(acquired).is_some());
-        let handed_off = |acquired| from.handed_off(&attempt.quorum, attempt.timeouts.met, acquired);
-        let answers: Answers<_> = acquired.into_iter().map(handed_off).collect();
-        // A grant beside a release that is not decided is told to nobody.
-        let is_told = !granted || answers.iter().all(Result::is_ok);
-        reply.send(answers).is_ok() && is_told
+        let handed_off = |acquired| {
+            let released = from.released(&attempt.quorum, attempt.timeouts.met)?;
+            let others_wait = !matches!(acquired, Ok(Acquired::Granted(_)));
+            Ok(HandedOff { released, acquired, others_wait })
+        };
+        reply.send(acquired.into_iter().map(handed_off).collect()).is_ok()
     };
     attempt.run(told).await;
 }
@@ -80,6 +80,12 @@ impl QuorumAttempt {
         let mut answers: Answers<Acquired> = self.requests().map(|which| self.count(&votes, which)).collect();
         let unknown = self.unknown_fences(&votes, &answers);
         self.write_back(&unknown, &mut answers).await;
+        let from = self.from.as_ref().map(|from| from.released(&self.quorum, self.timeouts.met));
+        if let Some(Err(error)) = from {
+            // It is the answer to the hand-off: nobody would hear of a grant.
+            let granted = answers.iter_mut().filter(|answer| grant_of(answer).is_some());
+            granted.for_each(|answer| *answer = Err(error.clone()));
+        }
         self.book(&votes, &mut answers);
         let mut granted: Vec<Option<Grant>> = answers.iter().map(grant_of).collect();
         let mut waits: Vec<bool> = answers.iter().zip(&self.before).map(waits_after).collect();

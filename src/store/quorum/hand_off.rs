@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use crate::{
     core::{Fence, Verdict},
     store::{
-        Acquired, Acquisition, HandedOff, Hold, Released, StoreError,
+        Acquisition, Hold, Released, StoreError,
         quorum::{
             ballot::Ballot,
             releases::PendingRelease,
@@ -56,17 +56,10 @@ impl ReleasedFirst {
         Round::of_answers(quorum, self.nodes.lock().iter().map(|(_, answer)| answer.clone()).collect())
     }
 
-    /// Returns the answer to the hand-off, after nodes had this time to answer.
-    pub(super) fn handed_off(
-        &self,
-        quorum: &Arc<Quorum>,
-        within: Duration,
-        acquired: Result<Acquired, StoreError>,
-    ) -> Result<HandedOff, StoreError> {
-        let others_wait = !matches!(acquired, Ok(Acquired::Granted(_)));
-        // The error says nothing of the acquisition, which may have been executed where the release was not.
-        let released = released(&self.round(quorum), 0, within).map_err(StoreError::perhaps_executed)?;
-        Ok(HandedOff { released, acquired, others_wait })
+    /// Returns what the release did, after nodes had this time to answer. The error says nothing of the acquisition, which may have
+    /// been executed where the release was not.
+    pub(super) fn released(&self, quorum: &Arc<Quorum>, within: Duration) -> Result<Released, StoreError> {
+        released(&self.round(quorum), 0, within).map_err(StoreError::perhaps_executed)
     }
 
     /// Releases it on a node alone.
