@@ -11,14 +11,14 @@ use std::{
 use futures_util::{
     Stream, StreamExt,
     future::{AbortHandle, Abortable, LocalBoxFuture},
-    stream::{FuturesUnordered, SelectAll},
+    stream::SelectAll,
 };
 use tokio::time::{Sleep, sleep};
 
 use crate::{
     core::RecordKey,
     manager::{Dispatch, Happening, Happenings},
-    runtime::batcher::Number,
+    runtime::{batcher::Number, in_flight::InFlight},
     store::Notifications,
 };
 
@@ -37,7 +37,7 @@ struct Inner {
     dispatch: Dispatch,
     /// The notifications of the store: at most one stream, polled when it was woken and not whenever the manager is.
     notifications: SelectAll<Notifications>,
-    callers: FuturesUnordered<Abortable<LocalBoxFuture<'static, RecordKey>>>,
+    callers: InFlight<Abortable<LocalBoxFuture<'static, RecordKey>>>,
     /// The deferred watches: those that came since the timer last fired, and those that had come before it did.
     deferred: (Vec<RecordKey>, Vec<RecordKey>),
     defer_timer: Option<Pin<Box<Sleep>>>,
@@ -51,7 +51,7 @@ impl Sources {
             happenings,
             dispatch,
             notifications: SelectAll::new(),
-            callers: FuturesUnordered::new(),
+            callers: InFlight::default(),
             deferred: (Vec::new(), Vec::new()),
             defer_timer: None,
             down: false,
@@ -124,7 +124,7 @@ impl Inner {
         if listened && self.notifications.is_empty() {
             self.happenings.push(Happening::NoMoreNotifications);
         }
-        while let Poll::Ready(Some(gone)) = self.callers.poll_next_unpin(cx) {
+        while let Poll::Ready(Some(gone)) = self.callers.poll_next(cx) {
             gone.into_iter().for_each(|record| self.happenings.push(Happening::CallerGone(record)));
         }
         while self.defer_timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready()) {

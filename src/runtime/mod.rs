@@ -3,6 +3,7 @@
 pub(crate) mod batcher;
 pub mod env;
 mod gathering;
+pub(crate) mod in_flight;
 pub(crate) mod reactor;
 pub(crate) mod responder;
 pub(crate) mod supervisor;

@@ -164,6 +164,13 @@ pub(crate) const BUGS: &[Bug] = &[
         Test("redis", "store::thin::a_fence_that_is_older_than_the_grant_of_another_is_not_given_out"),
     ),
     bug(
+        "plain commands do not ask whose hold it is",
+        Test(
+            "redis",
+            "store::thin::a_lock_that_was_ended_by_force_before_its_holder_heard_of_it_is_taken_anew",
+        ),
+    ),
+    bug(
         "plain commands overtake whoever waits",
         Test("redis", "store::thin::a_waiter_whose_holder_died_comes_before_plain_commands"),
     ),

@@ -8,13 +8,16 @@ use std::{
     task::{Context, Poll},
 };
 
-use futures_util::{FutureExt, Stream, future::LocalBoxFuture, stream::FuturesUnordered};
+use futures_util::{FutureExt, future::LocalBoxFuture};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use self::calls::{FarEnd, HandOffCall, ReleaseCall, RenewalCall};
 use crate::{
     manager::{Attempt, weight},
-    runtime::batcher::{Batcher, Flight, Number},
+    runtime::{
+        batcher::{Batcher, Flight, Number},
+        in_flight::InFlight,
+    },
 };
 
 /// The batchers, one for each operation that many callers may want at the same time, and what they have in flight.
@@ -31,7 +34,7 @@ pub(crate) struct Dispatch {
 }
 
 /// The calls in flight. Each ends with its number, and the way to tell its batcher.
-type CallsInFlight = FuturesUnordered<LocalBoxFuture<'static, (Landed, Flight)>>;
+type CallsInFlight = InFlight<LocalBoxFuture<'static, (Landed, Flight)>>;
 
 /// Tells the batcher of one kind that this call has ended.
 type Landed = fn(&mut Dispatch, Flight);
@@ -44,7 +47,7 @@ impl Dispatch {
             releases: Batcher::default(),
             renewals: Batcher::default(),
             hand_offs: Batcher::default(),
-            in_flight: FuturesUnordered::new(),
+            in_flight: CallsInFlight::default(),
             stalls: None,
         }
     }
@@ -64,7 +67,7 @@ impl Dispatch {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) {
         loop {
             self.send_batches();
-            while let Poll::Ready(Some((landed, flight))) = Pin::new(&mut self.in_flight).poll_next(cx) {
+            while let Poll::Ready(Some((landed, flight))) = self.in_flight.poll_next(cx) {
                 landed(self, flight);
             }
             let stalls = [

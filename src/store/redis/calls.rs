@@ -104,9 +104,9 @@ where
             answers.extend(together(calls).await);
         }
         answers
-    }))
-    .await;
-    in_order(answers)
+    }));
+    // In a box, so that the future of one call stays small.
+    in_order(Box::pin(answers).await)
 }
 
 /// Returns true if one call serves all of these, which is what most callers have.

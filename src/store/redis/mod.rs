@@ -65,7 +65,7 @@ use crate::store::StoreError;
 /// `EVALSHA`, `SCRIPT LOAD`, `GET`, `GETRANGE`, `MGET`, `SET`, `SETRANGE`, `DEL`, `UNLINK`, `EXISTS`, `TIME`, `PTTL`,
 /// `PEXPIRE`, `PEXPIREAT`, `HSET`, `HGET`, `HDEL`, `HLEN`, `HINCRBY`, `ZADD`, `ZREM`, `ZCARD`, `ZCOUNT`, `ZSCORE`,
 /// `ZRANK`, `ZRANGE`, `ZREVRANGE`, `ZRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and
-/// `PING`. Free locks are taken without scripts if the user also has `INCRBY` and `ECHO`. Listing resources also needs
+/// `PING`. Free locks are taken without scripts if the user also has `INCRBY`. Listing resources also needs
 /// `SCAN`, confirmation by replicas `WAIT`, Sentinel `ROLE`, a cluster `CLUSTER SLOTS` and `ASKING`, and a quorum `INFO`.
 ///
 /// If some of these rights are missing, a verb may stop half-way, answer [`StoreError::Denied`], and have done a part

@@ -1,15 +1,16 @@
 //! Thin acquisitions: free exclusive locks are taken by plain commands, which cost a server far less than a script does.
 //!
 //! ```text
-//! INCRBY <fences> n · SET <main key> <value> NX PX <ttl>, for each · EXISTS <tickets of each> · GET <fences> · ECHO <number>
+//! INCRBY <fences> n · SET <main key> <value> NX PX <ttl>, for each · EXISTS <tickets of each> · MGET <fences> <first main key>
 //! ```
 //!
 //! They go out together, without a transaction: to read `QUEUED` takes the client library as long as to read an answer. So others may
 //! be served between them, and the answers tell whether that did harm:
 //!
-//! * GET gives what INCRBY gave: nobody else was given a fence meanwhile. So these fences are larger than those of all grants
+//! * MGET gives what INCRBY gave: nobody else was given a fence meanwhile. So these fences are larger than those of all grants
 //!   before the SET, and smaller than those of all later grants.
 //! * EXISTS finds no tickets: whoever waits came after the SET. So nobody was overtaken.
+//! * MGET gives the value of the first SET, which no other call writes: the answers are those to these commands.
 //!
 //! Whatever else there is goes on by script: a lock that is held, waiters that its holder left behind, a server that lacks a command.
 //! A resource that was in use lately is asked for by script at once: that tells who holds it, and gives a place in the queue.
@@ -55,7 +56,10 @@ impl RedisStore {
     pub(super) async fn acquire_thin(&self, asked: &[Arc<Acquisition>], raised: Raised) -> Answers<Acquired> {
         let heaviest = asked.iter().map(Batched::weight).max().unwrap_or(1);
         let calls = asked.chunks((READ_AT_ONCE / heaviest).max(1));
-        together(calls.map(|call| self.acquire_undivided(call, raised))).await
+        if calls.len() == 1 {
+            return self.acquire_undivided(asked, raised).await;
+        }
+        Box::pin(together(calls.map(|call| self.acquire_undivided(call, raised)))).await
     }
 
     async fn acquire_undivided(&self, asked: &[Arc<Acquisition>], raised: Raised) -> Answers<Acquired> {
@@ -63,9 +67,9 @@ impl RedisStore {
             return self.acquire_in_calls(asked, None).await.answers;
         };
         let time = raised.fence.saturating_add(raised.at.elapsed().as_micros() as u64);
-        let commands = self.encoder.acquire_thin(asked, time);
+        let (commands, own) = self.encoder.acquire_thin(asked, time);
         let lost = match connection.send_together(&commands, raised.connection).await {
-            Ok(Some(answers)) => match decode::acquired_thin(answers, asked.len()) {
+            Ok(Some(answers)) => match decode::acquired_thin(answers, asked.len(), &own) {
                 Ok(answer) => return self.judge(asked, raised, answer).await,
                 Err(error) => return failed(asked, &error),
             },

@@ -86,7 +86,7 @@ async fn a_user_without_the_rights_is_denied() {
 #[tokio::test]
 async fn a_user_with_just_the_rights_it_needs_is_served() {
     let server = RedisServer::start();
-    let commands = "+evalsha +script|load +incrby +echo +scan +get +getrange +mget +set +setrange +del +unlink +exists +time +pttl \
+    let commands = "+evalsha +script|load +incrby +scan +get +getrange +mget +set +setrange +del +unlink +exists +time +pttl \
                     +pexpire +pexpireat +hset +hget +hdel +hlen +hincrby +zadd +zrem +zcard +zcount +zscore +zrank +zrange +zrevrange \
                     +zrangebyscore +publish +subscribe +ping";
     let mut words =

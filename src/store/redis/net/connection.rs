@@ -4,7 +4,7 @@
 //! a refused password for good, and it cannot be told to drop a connection that answers out of turn. All three
 //! matter here.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt,
@@ -25,7 +25,6 @@ use crate::store::{
         options::RedisOptions,
         silence::{self, Silence},
         subscriber::Subscriber,
-        together::Together,
     },
 };
 
@@ -112,9 +111,12 @@ impl Connection {
     pub(crate) async fn attempt(&self, call: &Call, asking: bool) -> Result<CallAnswer, TryFailure> {
         let (generation, OpenConnection { mut connection, address, .. }) =
             self.open().await.map_err(TryFailure::Unreachable)?;
-        let answer = self.answer_to(call.send(&mut connection, asking), generation, &address).await?;
+        let sent = pin!(call.send(&mut connection, asking));
+        let answer = self.answer_to(sent, generation, &address).await?;
         if !call.is_answered_by(&answer) {
-            return Err(self.answered_another(generation, &address));
+            self.give_up(generation);
+            let doing = format!("{address}: the connection gave the answer to another request");
+            return Err(TryFailure::Other(StoreError::reply_lost(doing)));
         }
         if is_of_a_replica(&answer) {
             self.give_up(generation);
@@ -126,7 +128,7 @@ impl Connection {
     /// another connection: nothing was sent.
     pub(crate) async fn send_together(
         &self,
-        commands: &Together,
+        commands: &Pipeline,
         on: u64,
     ) -> Result<Option<Vec<Value>>, TryFailure> {
         let (generation, OpenConnection { mut connection, address, .. }) =
@@ -134,10 +136,8 @@ impl Connection {
         if generation != on && !planted!("the work of a script on the counter counts on another connection") {
             return Ok(None);
         }
-        match self.answer_to(commands.send(&mut connection), generation, &address).await? {
-            None => Err(self.answered_another(generation, &address)),
-            answers => Ok(answers),
-        }
+        let sent = pin!(connection.send_packed_commands(commands, 0, commands.len()));
+        self.answer_to(sent, generation, &address).await.map(Some)
     }
 
     /// Waits for the answer to what was sent on this connection, for as long as an answer may take.
@@ -161,13 +161,6 @@ impl Connection {
             }
             TryFailure::of(error, address)
         })
-    }
-
-    /// Gives up a connection that gave the answer to another request.
-    fn answered_another(&self, generation: u64, address: &str) -> TryFailure {
-        self.give_up(generation);
-        let doing = format!("{address}: the connection gave the answer to another request");
-        TryFailure::Other(StoreError::reply_lost(doing))
     }
 
     fn answered(&self, generation: u64) {

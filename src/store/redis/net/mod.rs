@@ -17,7 +17,6 @@ pub(crate) mod status;
 pub(crate) mod subscriber;
 #[cfg(feature = "tls")]
 mod tls;
-pub(crate) mod together;
 pub(crate) mod topology;
 pub(crate) mod url_parts;
 pub(crate) mod urls;

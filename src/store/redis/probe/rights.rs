@@ -63,7 +63,7 @@ const FULL: &[Try] = &[
     (HandOvers, "PUBLISH CHANNEL EMPTY"),
     (HandOvers, "PING"),
 ];
-const THIN: &[Try] = &[(PlainCommands, "INCRBY KEY no-number"), (PlainCommands, "ECHO EMPTY")];
+const THIN: &[Try] = &[(PlainCommands, "INCRBY KEY no-number")];
 
 /// Returns a prefix for the probe alone, below the usual one. No application uses it, and a user who has the rights to
 /// the keys and channels of `prefix` has them to this one too.

@@ -58,22 +58,22 @@ fn number(answer: &Value) -> Option<u64> {
 pub(crate) struct ThinAnswer {
     /// The last of their fences; `None` if the counter is no number that grows.
     pub(crate) last: Option<u64>,
-    /// True if nobody else was given a fence between the first command and the last one, and certainly nobody waits for any
-    /// of the resources.
+    /// True if these answers are certainly to these requests, nobody else was given a fence between the first command and the last
+    /// one, and nobody waits for any of the resources.
     pub(crate) is_undisturbed: bool,
-    /// The requests that were granted, in their order.
+    /// The requests that were granted, or may have been, in their order.
     pub(crate) granted: Vec<bool>,
     /// The first error.
     pub(crate) error: Option<ServerError>,
 }
 
-/// Decodes the answers to so many thin acquisitions.
-pub(crate) fn acquired_thin(answers: Vec<Value>, asked: usize) -> Result<ThinAnswer, StoreError> {
+/// Decodes the answers to so many thin acquisitions, of which the first writes a value that begins with `own`.
+pub(crate) fn acquired_thin(answers: Vec<Value>, asked: usize, own: &[u8]) -> Result<ThinAnswer, StoreError> {
     let error = answers.iter().find_map(|answer| match answer {
         Value::ServerError(error) => Some(error.clone()),
         _ => None,
     });
-    let [first, granted @ .., waiters, counter] = &answers[..] else {
+    let [first, granted @ .., waiters, found] = &answers[..] else {
         return Err(senseless("not one for each command"));
     };
     if granted.len() != asked {
@@ -81,11 +81,16 @@ pub(crate) fn acquired_thin(answers: Vec<Value>, asked: usize) -> Result<ThinAns
     }
     let last = number(first);
     let is_last = |counter: &[u8]| last.is_some_and(|last| *counter == *last.to_string().as_bytes());
-    let is_alone = matches!(counter, Value::BulkString(counter) if is_last(counter))
-        || planted!("others may come between plain commands");
+    let found = if let Value::Array(found) = found { &found[..] } else { &[] };
+    let (is_alone, is_own) = match found {
+        [Value::BulkString(counter), Value::BulkString(value)] => (is_last(counter), value.starts_with(own)),
+        _ => (false, false),
+    };
+    let is_alone = is_alone || planted!("others may come between plain commands");
+    let is_own = is_own || planted!("plain commands do not ask whose hold it is");
     let nobody_waits = *waiters == Value::Int(0) || planted!("plain commands overtake whoever waits");
-    let granted = granted.iter().map(|answer| matches!(answer, Value::Okay)).collect();
-    Ok(ThinAnswer { last, is_undisturbed: is_alone && nobody_waits, granted, error })
+    let granted = granted.iter().map(|answer| !is_own || matches!(answer, Value::Okay)).collect();
+    Ok(ThinAnswer { last, is_undisturbed: is_own && is_alone && nobody_waits, granted, error })
 }
 
 /// Decodes the answer to all of these: the grant of each, or the one that was not granted.
@@ -306,6 +311,27 @@ pub(crate) mod tests {
             assert_eq!(error.kind(), "reply_lost", "{value:?}");
         }
         assert_eq!(released(list(&["not_held"])).unwrap_err().kind(), "reply_lost");
+    }
+
+    #[test]
+    fn answers_to_other_commands_grant_nothing() {
+        let text = |text: &str| Value::BulkString(text.into());
+        let told = |found: Value| {
+            let told =
+                acquired_thin(vec![Value::Int(8), Value::Okay, Value::Int(0), found], 1, b"own-").unwrap();
+            (told.is_undisturbed, told.granted)
+        };
+        assert_eq!(told(Value::Array(vec![text("8"), text("own-0 {}")])), (true, vec![true]));
+        // Another hold stands there, none, the counter went on, and what answers something else.
+        for found in [
+            Value::Array(vec![text("8"), text("other-0 {}")]),
+            Value::Array(vec![text("8"), Value::Nil]),
+            Value::Array(vec![text("9"), text("own-0 {}")]),
+            Value::Array(vec![text("8")]),
+            text("8"),
+        ] {
+            assert_eq!(told(found.clone()), (false, vec![true]), "{found:?}");
+        }
     }
 
     #[test]

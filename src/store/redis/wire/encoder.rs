@@ -3,22 +3,17 @@
 use std::{iter, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use redis::{Pipeline, Script};
+use redis::{Cmd, Pipeline, Script};
 
 use crate::{
     core::{Fence, Mode, ResourceName, Token},
     store::{
         Acquisition, Hold, REGISTER_KEPT_FOR, Recovered, RegisterWrite, TOLD_AT_MOST, ToHolders,
         redis::{
-            net::{
-                call::Call,
-                notices,
-                options::Layout,
-                together::{self, Together},
-            },
+            net::{call::Call, notices, options::Layout},
             wire::{
                 keys,
-                record::{Encoded, differs_in_token, millis, positive_millis},
+                record::{self, Encoded, differs_in_token, millis, positive_millis},
                 scripts,
             },
         },
@@ -62,24 +57,27 @@ impl Encoder {
         self.granted_from(call, first)
     }
 
-    /// Encodes thin acquisitions, on one server: see `thin.rs`. The server's time is about `time`, in µs.
-    pub(crate) fn acquire_thin(&self, asked: &[Arc<Acquisition>], time: u64) -> Together {
+    /// Encodes thin acquisitions, on one server: see `thin.rs`. The server's time is about `time`, in µs. Also returns the beginning
+    /// of the first value, which no other call writes.
+    pub(crate) fn acquire_thin(&self, asked: &[Arc<Acquisition>], time: u64) -> (Pipeline, Vec<u8>) {
         const TICKETS: &str = ":p";
         let key = |asked: &Arc<Acquisition>| keys::of_resource(&self.prefix, &asked.hold.resource, TICKETS);
         let (keys, fences) = (asked.iter().map(key).collect::<Vec<_>>(), keys::counter(&self.prefix));
-        let began = format!("-0{time:016} ");
-        let mut commands = Pipeline::with_capacity(asked.len() + 4);
-        together::begin(&mut commands, "INCRBY", 64).arg(&fences).arg(asked.len());
-        for (asked, key) in asked.iter().zip(&keys) {
+        let main = |at: usize| keys[at].strip_suffix(TICKETS.as_bytes()).unwrap_or_default();
+        let began = record::time_of_grant(time);
+        let value = |asked: &Acquisition, record: &[u8]| {
+            [&asked.hold.token.digits()[..], &began[..], record].concat()
+        };
+        let mut commands = Pipeline::with_capacity(asked.len() + 3);
+        command(&mut commands, "INCRBY", 64).arg(&fences).arg(asked.len());
+        for (at, asked) in asked.iter().enumerate() {
             let Encoded { opens, record, .. } = &*self.encoded(asked);
-            let value = [&asked.hold.token.digits(), began.as_bytes(), record.as_bytes()].concat();
-            let main = &key[..key.len() - TICKETS.len()];
-            let set = together::begin(&mut commands, "SET", 32 + key.len() + value.len());
-            set.arg(main).arg(value).arg("NX").arg("PX").arg(*opens);
+            let set = command(&mut commands, "SET", 96 + keys[at].len() + record.len());
+            set.arg(main(at)).arg(value(asked, record.as_bytes())).arg("NX").arg("PX").arg(*opens);
         }
-        together::begin(&mut commands, "EXISTS", 64 * asked.len()).arg(keys);
-        together::begin(&mut commands, "GET", 64).arg(fences);
-        Together::new(commands)
+        command(&mut commands, "EXISTS", 64 * asked.len()).arg(&keys);
+        command(&mut commands, "MGET", 64 + keys[0].len()).arg(fences).arg(main(0));
+        (commands, value(&asked[0], b""))
     }
 
     pub(crate) fn acquire_all(&self, asked: &[Arc<Acquisition>]) -> Call {
@@ -297,6 +295,13 @@ impl Encoder {
             _ => Arc::clone(last.insert(Arc::new(Encoded::new(asked, &self.prefix)))),
         }
     }
+}
+
+/// Adds a command with room for about so many bytes of arguments: to grow bit by bit takes longer than all else.
+fn command<'a>(commands: &'a mut Pipeline, name: &str, bytes: usize) -> &'a mut Pipeline {
+    let mut command = Cmd::with_capacity(6, name.len() + bytes);
+    command.arg(name);
+    commands.add_command(command)
 }
 
 #[cfg(test)]

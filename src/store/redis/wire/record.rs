@@ -99,6 +99,16 @@ pub(crate) fn read(record: &str) -> Option<HolderRecord> {
 /// The length of what plain commands write in place of a fence: a 0 and about the time of the grant. A renewal appends the fence.
 pub(crate) const TIME_OF_GRANT: usize = 17;
 
+/// Returns the beginning of such a record, behind the token. To format it would take ten times as long.
+pub(crate) fn time_of_grant(mut micros: u64) -> [u8; TIME_OF_GRANT + 2] {
+    let mut text = *b"-00000000000000000 ";
+    for digit in text[2..=TIME_OF_GRANT].iter_mut().rev() {
+        *digit += (micros % 10) as u8;
+        micros /= 10;
+    }
+    text
+}
+
 /// Reads a fence as it is written: an empty text where there is none, and a time behind a 0 where the holder alone knows it, or had
 /// it appended. `None` if it is no such text.
 pub(crate) fn fence(text: &str) -> Option<Option<Fence>> {
@@ -177,6 +187,15 @@ mod tests {
         assert_eq!(terms(&acquisition(Mode::Exclusive, None)).to_string(), "x 1 250/1000  ");
         for text in ["9 x 1 250  {}", "9 x 1 !250  {}", "9 x 1 250/1000  {}", "9 x 1 !250/1000  {}"] {
             assert!(read(text).is_some_and(|record| record.mode == Mode::Exclusive), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_grant_reads_back() {
+        for micros in [0, 1, 1_764_280_000_123_456, 9_999_999_999_999_999] {
+            let written = String::from_utf8(time_of_grant(micros).into()).unwrap();
+            assert_eq!(written, format!("-0{micros:016} "));
+            assert_eq!(number(&written[1..]), Some(micros));
         }
     }
 
