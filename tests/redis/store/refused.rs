@@ -205,11 +205,13 @@ async fn a_busy_server_is_unavailable_until_its_script_is_killed() {
     let endless = std::thread::spawn(move || {
         redis::cmd("EVAL").arg("while true do end").arg(0).query::<()>(&mut client.get_connection().unwrap())
     });
-    let asked = exclusive(&hold("r", 1));
-    let error = loop {
+    let mut token = 1;
+    let (asked, error) = loop {
+        token += 1;
+        let asked = exclusive(&hold(&format!("r{token}"), token));
         match store.acquire(&asked).await {
             Ok(_) => tokio::task::yield_now().await,
-            Err(error) => break error,
+            Err(error) => break (asked, error),
         }
     };
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");

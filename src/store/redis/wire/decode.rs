@@ -89,7 +89,12 @@ pub(crate) fn acquired_thin(answers: Vec<Value>, asked: usize, own: &[u8]) -> Re
     let is_alone = is_alone || planted!("others may come between plain commands");
     let is_own = is_own || planted!("plain commands do not ask whose hold it is");
     let nobody_waits = *waiters == Value::Int(0) || planted!("plain commands overtake whoever waits");
-    let granted = granted.iter().map(|answer| !is_own || matches!(answer, Value::Okay)).collect();
+    let may_be_granted = |answer: &Value| match answer {
+        Value::Okay => true,
+        Value::ServerError(_) => false,
+        _ => !is_own,
+    };
+    let granted = granted.iter().map(may_be_granted).collect();
     Ok(ThinAnswer { last, is_undisturbed: is_own && is_alone && nobody_waits, granted, error })
 }
 
@@ -316,11 +321,12 @@ pub(crate) mod tests {
     #[test]
     fn answers_to_other_commands_grant_nothing() {
         let text = |text: &str| Value::BulkString(text.into());
-        let told = |found: Value| {
-            let told =
-                acquired_thin(vec![Value::Int(8), Value::Okay, Value::Int(0), found], 1, b"own-").unwrap();
+        let told_after = |set: Value, found: Value| {
+            let answers = vec![Value::Int(8), set, Value::Int(0), found];
+            let told = acquired_thin(answers, 1, b"own-").unwrap();
             (told.is_undisturbed, told.granted)
         };
+        let told = |found| told_after(Value::Okay, found);
         assert_eq!(told(Value::Array(vec![text("8"), text("own-0 {}")])), (true, vec![true]));
         // Another hold stands there, none, the counter went on, and what answers something else.
         for found in [
@@ -332,6 +338,11 @@ pub(crate) mod tests {
         ] {
             assert_eq!(told(found.clone()), (false, vec![true]), "{found:?}");
         }
+        let error = redis::parse_redis_value(b"-OOM full\r\n").unwrap();
+        let own = || Value::Array(vec![text("8"), text("own-0 {}")]);
+        assert_eq!(told_after(Value::Nil, text("8")), (false, vec![true]), "it may be that of another");
+        assert_eq!(told_after(Value::Nil, own()), (true, vec![false]));
+        assert_eq!(told_after(error, text("8")), (false, vec![false]), "as certain as that of a script");
     }
 
     #[test]
