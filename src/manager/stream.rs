@@ -18,7 +18,7 @@ use tokio::time::{Sleep, sleep};
 use crate::{
     core::RecordKey,
     manager::{Dispatch, Happening, Happenings},
-    runtime::{batcher::Number, in_flight::InFlight},
+    runtime::{batcher::Number, concurrent::Concurrent},
     store::Notifications,
 };
 
@@ -37,7 +37,7 @@ struct Inner {
     dispatch: Dispatch,
     /// The notifications of the store: at most one stream, polled when it was woken and not whenever the manager is.
     notifications: SelectAll<Notifications>,
-    callers: InFlight<Abortable<LocalBoxFuture<'static, RecordKey>>>,
+    callers: Concurrent<Abortable<LocalBoxFuture<'static, RecordKey>>>,
     /// The deferred watches: those that came since the timer last fired, and those that had come before it did.
     deferred: (Vec<RecordKey>, Vec<RecordKey>),
     defer_timer: Option<Pin<Box<Sleep>>>,
@@ -51,7 +51,7 @@ impl Sources {
             happenings,
             dispatch,
             notifications: SelectAll::new(),
-            callers: InFlight::default(),
+            callers: Concurrent::default(),
             deferred: (Vec::new(), Vec::new()),
             defer_timer: None,
             down: false,

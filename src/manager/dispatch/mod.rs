@@ -16,7 +16,7 @@ use crate::{
     manager::{Attempt, weight},
     runtime::{
         batcher::{Batcher, Flight, Number},
-        in_flight::InFlight,
+        concurrent::Concurrent,
     },
 };
 
@@ -34,7 +34,7 @@ pub(crate) struct Dispatch {
 }
 
 /// The calls in flight. Each ends with its number, and the way to tell its batcher.
-type CallsInFlight = InFlight<LocalBoxFuture<'static, (Landed, Flight)>>;
+type CallsInFlight = Concurrent<LocalBoxFuture<'static, (Landed, Flight)>>;
 
 /// Tells the batcher of one kind that this call has ended.
 type Landed = fn(&mut Dispatch, Flight);

@@ -1,13 +1,12 @@
 //! One round of questions: every node is asked at once, and the round ends when there are enough answers.
 
-use std::{future::poll_fn, pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
     core::Tally,
-    runtime::in_flight::InFlight,
     store::{
         NodeFailure, QuorumNode, Reply, StoreError,
         quorum::{options::Timeouts, shared::Quorum},
@@ -16,7 +15,7 @@ use crate::{
 
 /// The questions to every node, and the answers so far. Each node answers all questions of the round together.
 pub(super) struct Round<T> {
-    calls: InFlight<BoxFuture<'static, (usize, Vec<T>)>>,
+    calls: FuturesUnordered<BoxFuture<'static, (usize, Vec<T>)>>,
     answers: Vec<Option<Vec<T>>>,
     quorum: Arc<Quorum>,
 }
@@ -63,7 +62,7 @@ impl<T: 'static> Round<T> {
     /// Returns a round that is over, with one question and these answers.
     pub(super) fn of_answers(quorum: &Arc<Quorum>, answers: Vec<Option<T>>) -> Self {
         let answers = answers.into_iter().map(|answer| answer.map(|answer| vec![answer])).collect();
-        Self { calls: InFlight::default(), answers, quorum: Arc::clone(quorum) }
+        Self { calls: FuturesUnordered::new(), answers, quorum: Arc::clone(quorum) }
     }
 
     /// Waits until there are enough answers, all nodes have answered, or the time is over.
@@ -74,7 +73,7 @@ impl<T: 'static> Round<T> {
         while !enough(self) && (!only_new || self.awaits_a_new_node()) {
             tokio::select! {
                 biased;
-                answered = poll_fn(|cx| self.calls.poll_next(cx)) => match answered {
+                answered = self.calls.next() => match answered {
                     Some((which, answers)) => self.answers[which] = Some(answers),
                     None => return,
                 },
@@ -98,7 +97,7 @@ impl<T: 'static> Round<T> {
 
     /// Waits for the next node to answer that had not answered yet, and returns it.
     pub(super) async fn late(&mut self) -> Option<usize> {
-        let (which, answers) = poll_fn(|cx| self.calls.poll_next(cx)).await?;
+        let (which, answers) = self.calls.next().await?;
         self.answers[which] = Some(answers);
         Some(which)
     }

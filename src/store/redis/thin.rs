@@ -10,7 +10,8 @@
 //! * MGET gives what INCRBY gave: nobody else was given a fence meanwhile. So these fences are larger than those of all grants
 //!   before the SET, and smaller than those of all later grants.
 //! * EXISTS finds no tickets: whoever waits came after the SET. So nobody was overtaken.
-//! * MGET gives the value of the first SET, which no other call writes: the answers are those to these commands.
+//! * MGET gives the value of the first SET, which no other call writes: the answers are those to these commands. So a batch whose
+//!   first lock is held goes by script as a whole.
 //!
 //! Whatever else there is goes on by script: a lock that is held, waiters that its holder left behind, a server that lacks a command.
 //! A resource that was in use lately is asked for by script at once: that tells who holds it, and gives a place in the queue.
@@ -36,7 +37,7 @@ use crate::{
             calls::{Batched, together},
             net::{call::TryFailure, topology::Topology},
             vouched::Raised,
-            wire::decode::{self, ThinAnswer},
+            wire::thin_answer::{ThinAnswer, acquired_thin},
         },
     },
 };
@@ -69,7 +70,7 @@ impl RedisStore {
         let time = raised.fence.saturating_add(raised.at.elapsed().as_micros() as u64);
         let (commands, own) = self.encoder.acquire_thin(asked, time);
         let lost = match connection.send_together(&commands, raised.connection).await {
-            Ok(Some(answers)) => match decode::acquired_thin(answers, asked.len(), &own) {
+            Ok(Some(answers)) => match acquired_thin(answers, asked.len(), &own) {
                 Ok(answer) => return self.judge(asked, raised, answer).await,
                 Err(error) => return failed(asked, &error),
             },

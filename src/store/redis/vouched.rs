@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::{
     core::ResourceName,
     store::{
-        Acquired, Acquisition,
+        Acquired, Acquisition, StoreError,
         redis::{
             calls::{CallAnswers, fit_in_a_call},
             net::{
@@ -116,7 +116,8 @@ impl Thin {
         (is_recent && !asked.is_empty() && asked.iter().all(suits) && fit_in_a_call(asked)).then_some(raised)
     }
 
-    /// Notes which resources were found in use by a script that was sent then.
+    /// Notes which resources were found in use by a script that was sent then, or with a value that is not ours: plain commands would
+    /// read all of it each time.
     pub(super) fn note_in_use(
         &self,
         sent: Instant,
@@ -124,7 +125,12 @@ impl Thin {
         answers: &CallAnswers<Acquired>,
     ) {
         for (asked, answer) in asked.iter().zip(answers) {
-            if matches!(answer, Some(Ok(answer)) if !matches!(answer, Acquired::Granted(_))) {
+            let is_in_use = match answer {
+                Some(Ok(answer)) => !matches!(answer, Acquired::Granted(_)),
+                Some(Err(error)) => matches!(error, StoreError::Corrupt { .. }),
+                None => false,
+            };
+            if is_in_use {
                 self.in_use.note(&asked.hold.resource, sent);
             }
         }

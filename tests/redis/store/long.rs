@@ -41,6 +41,28 @@ async fn refused(store: &RedisStore, asked: &Acquisition) -> Refusal {
 }
 
 #[tokio::test]
+async fn plain_commands_read_what_is_long_once() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    make_long(&server, "leasehold:{r}");
+    server.command(&["SET", "leasehold:{foreign}", &"a".repeat(LONG)]);
+    for name in ["r", "foreign"] {
+        // A script that grants comes first on each connection.
+        granted(&store, &exclusive(&hold(&format!("before {name}"), 1))).await;
+        let before = sent(&server);
+        for token in 0..5 {
+            let answer = store.acquire(&exclusive(&hold(name, 100 + token))).await;
+            assert!(
+                matches!(answer, Ok(Acquired::Refused(_)) | Err(StoreError::Corrupt { .. })),
+                "{answer:?}"
+            );
+        }
+        let read = (sent(&server) - before) / LONG;
+        assert_eq!(read, 1, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_carries_no_long_record() {
     let server = RedisServer::start();
     let store = store(&server);

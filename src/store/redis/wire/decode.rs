@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use redis::{ServerError, Value};
+use redis::Value;
 
 use crate::{
     core::{Fence, Incarnation, Mode, Recovered, Report},
@@ -49,53 +49,9 @@ pub(crate) fn newest_fence(answer: &Value) -> Option<u64> {
     answers.iter().filter_map(number).max()
 }
 
-fn number(answer: &Value) -> Option<u64> {
+pub(crate) fn number(answer: &Value) -> Option<u64> {
     let Value::Int(number) = answer else { return None };
     u64::try_from(*number).ok()
-}
-
-/// The answers to the commands of thin acquisitions.
-pub(crate) struct ThinAnswer {
-    /// The last of their fences; `None` if the counter is no number that grows.
-    pub(crate) last: Option<u64>,
-    /// True if these answers are certainly to these requests, nobody else was given a fence between the first command and the last
-    /// one, and nobody waits for any of the resources.
-    pub(crate) is_undisturbed: bool,
-    /// The requests that were granted, or may have been, in their order.
-    pub(crate) granted: Vec<bool>,
-    /// The first error.
-    pub(crate) error: Option<ServerError>,
-}
-
-/// Decodes the answers to so many thin acquisitions, of which the first writes a value that begins with `own`.
-pub(crate) fn acquired_thin(answers: Vec<Value>, asked: usize, own: &[u8]) -> Result<ThinAnswer, StoreError> {
-    let error = answers.iter().find_map(|answer| match answer {
-        Value::ServerError(error) => Some(error.clone()),
-        _ => None,
-    });
-    let [first, granted @ .., waiters, found] = &answers[..] else {
-        return Err(senseless("not one for each command"));
-    };
-    if granted.len() != asked {
-        return Err(senseless("not one for each request"));
-    }
-    let last = number(first);
-    let is_last = |counter: &[u8]| last.is_some_and(|last| *counter == *last.to_string().as_bytes());
-    let found = if let Value::Array(found) = found { &found[..] } else { &[] };
-    let (is_alone, is_own) = match found {
-        [Value::BulkString(counter), Value::BulkString(value)] => (is_last(counter), value.starts_with(own)),
-        _ => (false, false),
-    };
-    let is_alone = is_alone || planted!("others may come between plain commands");
-    let is_own = is_own || planted!("plain commands do not ask whose hold it is");
-    let nobody_waits = *waiters == Value::Int(0) || planted!("plain commands overtake whoever waits");
-    let may_be_granted = |answer: &Value| match answer {
-        Value::Okay => true,
-        Value::ServerError(_) => false,
-        _ => !is_own,
-    };
-    let granted = granted.iter().map(may_be_granted).collect();
-    Ok(ThinAnswer { last, is_undisturbed: is_own && is_alone && nobody_waits, granted, error })
 }
 
 /// Decodes the answer to all of these: the grant of each, or the one that was not granted.
@@ -316,33 +272,6 @@ pub(crate) mod tests {
             assert_eq!(error.kind(), "reply_lost", "{value:?}");
         }
         assert_eq!(released(list(&["not_held"])).unwrap_err().kind(), "reply_lost");
-    }
-
-    #[test]
-    fn answers_to_other_commands_grant_nothing() {
-        let text = |text: &str| Value::BulkString(text.into());
-        let told_after = |set: Value, found: Value| {
-            let answers = vec![Value::Int(8), set, Value::Int(0), found];
-            let told = acquired_thin(answers, 1, b"own-").unwrap();
-            (told.is_undisturbed, told.granted)
-        };
-        let told = |found| told_after(Value::Okay, found);
-        assert_eq!(told(Value::Array(vec![text("8"), text("own-0 {}")])), (true, vec![true]));
-        // Another hold stands there, none, the counter went on, and what answers something else.
-        for found in [
-            Value::Array(vec![text("8"), text("other-0 {}")]),
-            Value::Array(vec![text("8"), Value::Nil]),
-            Value::Array(vec![text("9"), text("own-0 {}")]),
-            Value::Array(vec![text("8")]),
-            text("8"),
-        ] {
-            assert_eq!(told(found.clone()), (false, vec![true]), "{found:?}");
-        }
-        let error = redis::parse_redis_value(b"-OOM full\r\n").unwrap();
-        let own = || Value::Array(vec![text("8"), text("own-0 {}")]);
-        assert_eq!(told_after(Value::Nil, text("8")), (false, vec![true]), "it may be that of another");
-        assert_eq!(told_after(Value::Nil, own()), (true, vec![false]));
-        assert_eq!(told_after(error, text("8")), (false, vec![false]), "as certain as that of a script");
     }
 
     #[test]

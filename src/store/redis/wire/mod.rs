@@ -7,3 +7,4 @@ pub(crate) mod inspected;
 pub(crate) mod keys;
 pub(crate) mod record;
 pub(crate) mod scripts;
+pub(crate) mod thin_answer;

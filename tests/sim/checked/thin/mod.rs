@@ -176,7 +176,8 @@ impl State {
                 let is_alone = self.server.counter == Some(counter) || !rules.looks_at_others;
                 let gives_back = is_waited_for && rules.looks_at_the_queue;
                 client.raised = client.raised.filter(|_| grows);
-                if granted && grows && is_alone && !gives_back {
+                let is_own = self.server.holder.as_ref().is_some_and(|hold| hold.token == token);
+                if granted && grows && is_alone && is_own && !gives_back {
                     self.overtook |= self.server.has_overtaken(token);
                     self.tell(which, token, counter);
                 } else {
