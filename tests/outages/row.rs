@@ -12,10 +12,10 @@ pub(crate) struct Row(Vec<String>);
 
 impl Row {
     /// What stands above the rows.
-    pub(crate) const HEAD: &str = "| scenario | load | outage | grants | conflicts | longest time without a grant, and when it \
+    pub(crate) const HEAD: &str = "| scenario | load | outage | grants | histories accepted | conflicts | longest time without a grant, and when it \
                                    began from the outage | the same of one resource | leases lost | told late | refused \
                                    requests by error | keys left |\n\
-                                   |---|---|---|---|---|---|---|---|---|---|---|";
+                                   |---|---|---|---|---|---|---|---|---|---|---|---|";
 
     pub(crate) fn of(scenario: &Scenario, seen: &Seen) -> Self {
         let (outage, load) = (seen.outage.1 - seen.outage.0, seen.load.1 - seen.load.0);
@@ -30,6 +30,8 @@ impl Row {
             seconds(load),
             seconds(outage),
             all().count().to_string(),
+            seen.judged(scenario.conflicts)
+                .map_or_else(|_| "refused".to_owned(), |accepted| accepted.to_string()),
             overlaps(&seen.conflicts()),
             in_words(anywhere),
             in_words(of_one),

@@ -1,5 +1,6 @@
 //! What must hold after a scenario.
 
+use leasehold_sim::linearizable;
 use leasehold_testing::history::{self, Conflict, Held};
 
 use crate::load::{Report, micros_of, name};
@@ -19,6 +20,16 @@ impl Seen {
 
     pub(crate) fn told_late(&self) -> Vec<&Held> {
         self.reports.iter().flat_map(Report::told_late).collect()
+    }
+
+    /// The number of histories that a checker of others accepted, or one that it refused. Left out is the time in which conflicts may be.
+    pub(crate) fn judged(&self, conflicts: Conflicts) -> Result<usize, String> {
+        let around = self.outage.0..self.forgotten_until();
+        let counts = |held: &&Held| {
+            let is_around = micros_of(held.ended()) > around.start && micros_of(held.asked) < around.end;
+            conflicts == Conflicts::Never || !is_around
+        };
+        linearizable::judge(self.reports.iter().flat_map(|report| &report.held).filter(counts))
     }
 
     /// When the last thing that the outage may have forgotten has ended.
@@ -55,6 +66,7 @@ pub(crate) fn violations(scenario: &Scenario, seen: &Seen) -> Vec<String> {
             found.push(format!("resource {resource} is not granted again after the outage"));
         }
     }
+    found.extend(seen.judged(scenario.conflicts).err());
     found.extend(seen.told_late().iter().map(|late| format!("told too late: {late:?}")));
     if !seen.left.is_empty() {
         found.push(format!("keys left over: {:?}", seen.left));

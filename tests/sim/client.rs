@@ -29,6 +29,8 @@ pub(crate) struct World {
     /// What the resources protect: each remembers the largest fence of an exclusive holder.
     pub(crate) protected: RefCell<[u64; RESOURCES]>,
     pub(crate) requests: RefCell<u64>,
+    /// The leases that nobody thinks of any more. They are dropped when the world has ended, for each keeps its manager.
+    pub(crate) forgotten: RefCell<Vec<Lease>>,
 }
 
 /// One client.
@@ -226,7 +228,7 @@ impl Client {
                 let long = self.millis(700, 4_000);
                 self.hold(resource, &lease, long).await;
             }
-            Use::Forget => return std::mem::forget(lease),
+            Use::Forget => return self.world.forgotten.borrow_mut().push(lease),
             Use::ByHand => self.renew_by_hand(resource, &lease).await,
             Use::Blindly => {
                 let pause = lease.remaining() + self.millis(0, 2_000);

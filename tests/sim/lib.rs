@@ -6,6 +6,7 @@ pub mod checker;
 mod client;
 mod fleet;
 pub mod history;
+pub mod linearizable;
 mod model;
 mod network;
 mod node;
@@ -107,6 +108,7 @@ async fn run(kind: Kind, seed: u64) -> Vec<Event> {
         one_store: kind == Kind::OneStore,
         protected: RefCell::new([0; RESOURCES]),
         requests: RefCell::default(),
+        forgotten: RefCell::default(),
     });
     let monitor = actix_rt::spawn(count_up(managers.clone(), Arc::clone(&history)));
     let clients: Vec<_> = (0..rng.random_range(8..=20))

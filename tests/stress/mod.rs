@@ -11,6 +11,7 @@ use std::{
 
 use crate::load::{self, Crew, Kind, PERMITS, Plan, Report};
 use leasehold::Mode;
+use leasehold_sim::linearizable;
 use leasehold_testing::history;
 use leasehold_testing::servers::RedisServer;
 use leasehold_testing::waiting::until;
@@ -78,6 +79,10 @@ fn check(plan: &Plan, reports: &[Report]) -> Result<String, Vec<String>> {
     }
     violations.extend(history::conflicts(all()).into_iter().map(|conflict| conflict.what));
     violations.extend(history::fences(all()));
+    let accepted = linearizable::judge(all()).unwrap_or_else(|refused| {
+        violations.push(refused);
+        0
+    });
     for late in reports.iter().flat_map(Report::told_late) {
         violations.push(format!("told too late: {late:?}"));
     }
@@ -98,7 +103,8 @@ fn check(plan: &Plan, reports: &[Report]) -> Result<String, Vec<String>> {
     let lost = reports.iter().flat_map(Report::lost).count();
     Ok(format!(
         "granted {modes:?}, of these {re_entries} re-entries and {lost} lost; refused {refused}, cancelled {cancelled}; \
-         errors {:?}; no conflict, fences in order, losses told in time, no key left over",
+         errors {:?}; no conflict, fences in order, losses told in time, no key left over; \
+         {accepted} histories accepted by a checker of others",
         reports.iter().map(|report| &report.errors).filter(|errors| !errors.is_empty()).collect::<Vec<_>>()
     ))
 }

@@ -190,11 +190,11 @@ local function attempt(request)
     if new then
       keep_fence(tonumber(new))
     end
-    local fence, owner = extend(state, token, request.ttl, now, new)
+    local fence, owner = extend(state, token, request.ttl, now, new and state.fence .. new)
     if tickets_are_kept then
       remove_waiter(token)
     end
-    return granted(state, fence, owner)
+    return granted(state, new or fence, owner)
   end
   if came_late(state, token) then
     return kept_out({ 'refused' }, request, state, true)
