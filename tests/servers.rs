@@ -3,5 +3,6 @@
 mod deployments;
 mod end_of_main;
 mod givers_up;
+mod histories;
 mod real_redis;
 mod without_tls;
