@@ -96,8 +96,8 @@ impl Fences {
         for (model, real) in all.holders.iter().zip(&real.holders) {
             about(model.remaining, real.remaining)?;
             let model = self.find(resource, all, real)?;
-            // What plain commands wrote tells the time by the client's clock, which does not move here.
-            if real.fence.is_some() {
+            // What plain commands wrote tells the time by the client's clock, which does not move here, and a repeat writes a new one.
+            if real.mode != Mode::Exclusive || real.owner.is_some() {
                 since(model.held_for, real.held_for)?;
             }
         }

@@ -96,7 +96,7 @@ pub(crate) fn read(record: &str) -> Option<HolderRecord> {
     Some(HolderRecord { fence, mode, owner, metadata })
 }
 
-/// The length of what plain commands write in place of a fence: a 0 and about the time of the grant. A renewal or a repeat appends the fence.
+/// The length of what plain commands write in place of a fence: a 0 and about the time of the grant. A renewal appends the fence.
 pub(crate) const TIME_OF_GRANT: usize = 17;
 
 /// Returns the beginning of such a record, behind the token. To format it would take ten times as long.

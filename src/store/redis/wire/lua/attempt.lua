@@ -167,7 +167,7 @@ local function attempt(request)
   local waiting = 0
   local tickets_are_kept = anybody_waits(now)
   if tickets_are_kept then
-    if is_untold(state) and state.holder.mark == '-' then
+    if is_untold(state) and state.holder.mark == '-' and not state.holder.closed then
       -- It was taken by plain commands beside these tickets, and nobody was told.
       if holds(state, token) then
         clear()
@@ -190,11 +190,11 @@ local function attempt(request)
     if new then
       keep_fence(tonumber(new))
     end
-    local fence, owner = extend(state, token, request.ttl, now, new and state.fence .. new)
+    local fence, owner = extend(state, token, request.ttl, now, new)
     if tickets_are_kept then
       remove_waiter(token)
     end
-    return granted(state, new or fence, owner)
+    return granted(state, fence, owner)
   end
   if came_late(state, token) then
     return kept_out({ 'refused' }, request, state, true)

@@ -6,11 +6,11 @@
 local size, answers, put_off = 3, { ARGV[1] }, {}
 
 -- A value in another form than a string is nil.
-local values = redis.pcall('MGET', unpack(KEYS))
+local values, written = redis.pcall('MGET', unpack(KEYS)), {}
 for i = 1, #KEYS do
   local main, first, answer = KEYS[i], 2 + size * (i - 1), nil
   if not put_off[main] then
-    local value = values[i]
+    local value = written[main] or values[i]
     if not value then
       answer = redis.pcall('EXISTS', main) == 0 and 0
     elseif string.sub(value, 1, 33) == ARGV[first] then
@@ -23,6 +23,8 @@ for i = 1, #KEYS do
         start = untold and string.sub(start, 1, 17) .. told .. string.sub(start, 18) or start
         value = ARGV[first] .. start .. '/' .. ttl .. string.sub(value, rest)
         answer = redis.pcall('SET', main, value, 'PX', ttl).ok and 1
+        -- For a later request for the same hold.
+        written[main] = answer and value
       end
     end
   end
