@@ -299,3 +299,30 @@ async fn a_lock_that_was_ended_by_force_before_its_holder_heard_of_it_is_taken_a
         other.force_release(&asked.resource).await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_lock_that_its_release_keeps_closed_tells_when_it_opens() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    granted(&store, &exclusive(&hold("warm", 1))).await;
+    let asked = exclusive(&hold("r", 2));
+    granted(&store, &asked).await;
+    let _ = store.release(&asked.hold, TTL).await.unwrap();
+    assert!(matches!(store.acquire(&waiting(3)).await.unwrap(), Acquired::Queued { .. }));
+    let told = store.acquire(&exclusive(&hold("r", 4))).await.unwrap();
+    assert!(matches!(&told, Acquired::Refused(refusal) if refusal.remaining > TTL / 2), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_hold_that_is_renewed_twice_in_one_call_keeps_the_last_ttl() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    let asked = exclusive(&hold("r", 1));
+    granted(&store, &asked).await;
+    let renewals = [(&asked.hold, TTL / 10), (&asked.hold, TTL)];
+    for renewed in store.renew_each(&renewals).await {
+        assert_eq!(renewed.unwrap(), Renewed::Extended);
+    }
+    let told = store.acquire(&exclusive(&hold("r", 2))).await.unwrap();
+    assert!(matches!(&told, Acquired::Refused(refusal) if refusal.remaining > TTL / 2), "{told:?}");
+}
