@@ -86,7 +86,8 @@ fn run_all(scenarios: Vec<Scenario>, length: Length, at_a_time: usize) -> Vec<(R
 fn run(scenario: &Scenario, length: Length) -> (Row, Vec<String>) {
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let seen = scenario.run(length);
-        (Row::of(scenario, &seen), verdict::violations(scenario, &seen))
+        let judged = seen.judged(scenario.conflicts);
+        (Row::of(scenario, &seen, &judged), verdict::violations(scenario, &seen, judged))
     }));
     // What went wrong stands in the output already.
     ran.unwrap_or_else(|_| (Row::nothing(scenario), vec!["it did not come to its end".to_owned()]))

@@ -17,7 +17,7 @@ impl Row {
                                    requests by error | keys left |\n\
                                    |---|---|---|---|---|---|---|---|---|---|---|---|";
 
-    pub(crate) fn of(scenario: &Scenario, seen: &Seen) -> Self {
+    pub(crate) fn of(scenario: &Scenario, seen: &Seen, judged: &Result<usize, String>) -> Self {
         let (outage, load) = (seen.outage.1 - seen.outage.0, seen.load.1 - seen.load.0);
         let all = || seen.reports.iter().flat_map(|report| &report.held);
         let gap = |moments| longest_gap(moments, seen.load);
@@ -30,8 +30,7 @@ impl Row {
             seconds(load),
             seconds(outage),
             all().count().to_string(),
-            seen.judged(scenario.conflicts)
-                .map_or_else(|_| "refused".to_owned(), |accepted| accepted.to_string()),
+            judged.as_ref().map_or_else(|_| "refused".to_owned(), usize::to_string),
             overlaps(&seen.conflicts()),
             in_words(anywhere),
             in_words(of_one),

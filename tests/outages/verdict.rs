@@ -39,7 +39,7 @@ impl Seen {
 }
 
 /// Everything that must not have been.
-pub(crate) fn violations(scenario: &Scenario, seen: &Seen) -> Vec<String> {
+pub(crate) fn violations(scenario: &Scenario, seen: &Seen, judged: Result<usize, String>) -> Vec<String> {
     let mut found = Vec::new();
     let around = seen.outage.0..seen.forgotten_until();
     let is_allowed = |conflict: &Conflict| {
@@ -66,7 +66,7 @@ pub(crate) fn violations(scenario: &Scenario, seen: &Seen) -> Vec<String> {
             found.push(format!("resource {resource} is not granted again after the outage"));
         }
     }
-    found.extend(seen.judged(scenario.conflicts).err());
+    found.extend(judged.err());
     found.extend(seen.told_late().iter().map(|late| format!("told too late: {late:?}")));
     if !seen.left.is_empty() {
         found.push(format!("keys left over: {:?}", seen.left));

@@ -57,10 +57,7 @@ impl RedisStore {
     pub(super) async fn acquire_thin(&self, asked: &[Arc<Acquisition>], raised: Raised) -> Answers<Acquired> {
         let heaviest = asked.iter().map(Batched::weight).max().unwrap_or(1);
         let calls = asked.chunks((READ_AT_ONCE / heaviest).max(1));
-        if calls.len() == 1 {
-            return self.acquire_undivided(asked, raised).await;
-        }
-        Box::pin(together(calls.map(|call| self.acquire_undivided(call, raised)))).await
+        together(calls.map(|call| self.acquire_undivided(call, raised))).await
     }
 
     async fn acquire_undivided(&self, asked: &[Arc<Acquisition>], raised: Raised) -> Answers<Acquired> {
