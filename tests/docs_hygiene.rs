@@ -113,3 +113,59 @@ fn the_front_page_of_the_documentation_leads_to_no_file_of_the_repository() {
         .any(|line| line.starts_with("#![") && line.contains("include_str!"));
     assert!(!included, "a file with links of the repository is part of the page");
 }
+
+/// Returns what is wrong with the headings of a changelog: versions from the newest to the oldest, `Unreleased` above them, with the
+/// kinds of changes that Keep a Changelog has, and none of them empty.
+fn faults_of_changelog(text: &str, version: &str) -> Vec<String> {
+    const KINDS: [&str; 6] = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"];
+    let mut faults = Vec::new();
+    let sections: Vec<&str> = text.split("\n## ").skip(1).collect();
+    let names = sections.iter().map(|section| section.lines().next().unwrap_or_default());
+    let numbers = |name: &str| -> Vec<u64> {
+        name.split('.').map(|number| number.parse().unwrap_or(u64::MAX)).collect()
+    };
+    let versions: Vec<&str> =
+        names.map(|name| name.trim_start_matches('[').split([']', ' ']).next().unwrap_or_default()).collect();
+    if versions.first() != Some(&"Unreleased") {
+        faults.push("the first section is not [Unreleased]".to_owned());
+    }
+    let released = versions.get(1..).unwrap_or_default();
+    if !released.is_sorted_by(|one, next| numbers(one) > numbers(next)) {
+        faults.push(format!("not from the newest to the oldest: {released:?}"));
+    }
+    if !released.contains(&version) {
+        faults.push(format!("no section for {version}, the version of the package"));
+    }
+    for kind in sections.iter().flat_map(|section| section.split("\n### ").skip(1)) {
+        let (name, changes) = kind.split_once('\n').unwrap_or((kind, ""));
+        if !KINDS.contains(&name) || !changes.contains("\n* ") {
+            faults.push(format!("{name:?} is no kind of changes, or has none"));
+        }
+    }
+    faults
+}
+
+#[test]
+fn the_changelog_has_the_version_of_the_package_and_the_form_that_it_names() {
+    let package: toml::Table = text_of("Cargo.toml").parse().unwrap();
+    let version = package["workspace"]["package"]["version"].as_str().unwrap();
+    assert_eq!(faults_of_changelog(&text_of("CHANGELOG.md"), version), [""; 0]);
+}
+
+#[test]
+fn a_changelog_in_another_form_is_refused() {
+    let good =
+        "\n## [Unreleased]\n\n### Added\n\n* a\n\n## [0.2.0] - 2026-11-28\n\n### Fixed\n\n* b\n\n## 0.1.0\n";
+    assert_eq!(faults_of_changelog(good, "0.2.0"), [""; 0]);
+    let changed = [
+        ("[Unreleased]", "[0.3.0]", "the first section"),
+        ("[0.2.0]", "[0.0.9]", "from the newest"),
+        ("[0.2.0]", "[0.2.1]", "no section for 0.2.0"),
+        ("Fixed", "Mended", "\"Mended\""),
+        ("* b\n", "", "\"Fixed\""),
+    ];
+    for (from, to, fault) in changed {
+        let faults = faults_of_changelog(&good.replace(from, to), "0.2.0").join("; ");
+        assert!(faults.contains(fault), "{from} → {to}: {faults}");
+    }
+}
