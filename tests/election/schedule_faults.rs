@@ -3,14 +3,20 @@
 use std::{
     cell::{Cell, RefCell},
     rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use futures_util::{FutureExt, future::BoxFuture};
 use leasehold::{
-    Certainty, ResourceName, Token,
+    Certainty, ResourceName, StoreError, Token,
     schedule::{Outcome, Schedule, Tick},
     store::{Register, RegisterVerdict, RegisterWrite, Store},
 };
+use leasehold_testing::decorated::{Decorated, Hooks, Verb};
 use tokio::time::sleep;
 
 use support::virtual_time::{World, in_virtual_time, millis, secs};
@@ -111,6 +117,39 @@ fn a_schedule_whose_register_is_removed_begins_anew_also_for_a_former_runner() {
         first.run_now().await.unwrap();
         sleep(secs(130)).await;
         assert!(ran.get() >= before + 3, "{} {before}", ran.get());
+    });
+}
+
+/// A store whose first write to a register takes 1.5 s, and is lost.
+#[derive(Debug, Default)]
+struct FirstWriteIsLost(AtomicBool);
+
+impl Hooks for FirstWriteIsLost {
+    fn before<'a>(&'a self, verb: Verb<'a>) -> BoxFuture<'a, Result<(), StoreError>> {
+        let is_first = matches!(verb, Verb::Register(_, Some(_))) && !self.0.swap(true, Ordering::Relaxed);
+        async move {
+            if is_first {
+                sleep(millis(1_500)).await;
+                return Err(StoreError::reply_lost("a fault"));
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+/// Another process may have run them, and the store may have forgotten that.
+#[test]
+fn ticks_before_a_repeated_beginning_of_a_schedule_do_not_run() {
+    in_virtual_time(|| async {
+        let (world, ran) = (world(), Rc::new(RefCell::new(Vec::new())));
+        let store = Decorated::new(world.store.clone(), FirstWriteIsLost::default());
+        let manager = world.builder_on(Arc::new(store)).start_here().unwrap();
+        let ticks = Rc::clone(&ran);
+        let work = async move |tick: Tick| ticks.borrow_mut().push(tick.scheduled_for);
+        let _scheduler = every(secs(1)).start(&manager, work).unwrap();
+        sleep(millis(2_500)).await;
+        assert_eq!(*ran.borrow(), [BEGIN + secs(1_000_002)]);
     });
 }
 

@@ -86,7 +86,7 @@ impl Notebook {
 
     /// Changes the state. The change may be made several times, on states that others wrote meanwhile, and is kept once; it
     /// is not written if the state has it already. A write of unknown outcome is repeated as it is, and the change made anew
-    /// when others have written.
+    /// when others have written, or if it begins the state: ticks may have run since it was read.
     pub(super) async fn change(
         &mut self,
         redone: Redone,
@@ -101,8 +101,7 @@ impl Notebook {
         if is_first && write.is_none() {
             return Ok(());
         }
-        let (mut errors, mut conflicts) = (0, 0);
-        let (mut unknown, mut last) = (None, None);
+        let (mut errors, mut conflicts, mut unknown, mut last) = (0, 0, None, None);
         while errors < TRIES && conflicts < CONFLICTS {
             match self.ask(write.as_ref()).await {
                 Ok(()) if write.as_ref().is_some_and(|write| self.revision == Some(write.revision)) => {
@@ -110,7 +109,7 @@ impl Notebook {
                 }
                 Ok(()) => match self.changed(&change) {
                     None => return Ok(()),
-                    Some(_) if unknown.is_some() && redone == Redone::Never => break,
+                    Some(_) if unknown.is_some() && redone == Redone::Never && self.state.is_some() => break,
                     anew if write.is_none() => write = anew,
                     Some(_) => {
                         (write, last) = (None, Some(self.conflict()));
@@ -121,6 +120,7 @@ impl Notebook {
                 },
                 Err(error) => {
                     let is_transient = error.is_transient();
+                    write.take_if(|write| write.expected.is_none());
                     if error.certainty() == Certainty::Unknown {
                         unknown.get_or_insert(error);
                     } else {
