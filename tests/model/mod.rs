@@ -7,6 +7,10 @@
 //! The rules are those of the library: [`lessons`], [`Recovered::covers`], [`granted_fence`] and [`is_known`]. That the model
 //! looks where it should is shown with the rules that the library had before.
 
+mod queue;
+mod register;
+mod traces;
+
 use leasehold_sim::checked::{FENCES, ONE_HOLDER, Rules, ThinRules, ThinWorld, World};
 
 /// The rules that the library had before: they break on both worlds.

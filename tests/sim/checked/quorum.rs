@@ -121,20 +121,25 @@ enum Verb {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// `QuorumStore::acquire_each` in `src/store/quorum/acquire.rs`.
     Ask(usize),
-    /// A node executes the next verb of a client, late perhaps.
+    /// A node executes the next verb of a client, late perhaps: `acquire.lua`, `raise.lua`, `release.lua`, `teach.lua`.
     Execute(usize, usize),
+    /// The votes are counted: `granted_fence` and `is_known` in `src/core/quorum`.
     Decide(usize),
+    /// The round is over without a majority: it releases what it has.
     GiveUp(usize),
+    /// `QuorumStore::release_each` in `src/store/quorum/releases.rs`.
     Release(usize),
     /// A lease ends by itself.
     End(usize),
     /// The same on a node.
     Expire(usize),
+    /// A node is restarted, and has forgotten everything.
     Restart(usize),
     /// The wall clock of a node is set forward by more than a TTL.
     Step(usize),
-    /// A client asks who has recovered; one node does not answer, or all do.
+    /// A client asks who has recovered (`report.lua`, `lessons` in `src/core/quorum`); one node does not answer, or all do.
     Recover(usize, Option<usize>),
 }
 

@@ -114,23 +114,31 @@ enum Verb {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// `RedisStore::acquire_each`: by plain commands (`src/store/redis/thin.rs`), or by `acquire.lua`.
     Ask(usize),
-    /// Asks once more with the same token: it got no answer, or waits.
+    /// Asks once more with the same token (`Event::Due`): it got no answer, or waits.
     Repeat(usize),
-    /// Gives up, or releases what it holds.
+    /// Gives up, or releases what it holds: `release.lua`, or `DEL` in its first lines.
     Release(usize),
-    /// The server executes the next call of a client, and the client gets the answer, or does not.
+    /// The server executes the next call of a client, a script or a plain command, and the client gets the answer, or does not.
     Execute(usize, bool),
+    /// The same for a call of a connection that broke.
     ExecuteLate(usize),
+    /// A connection breaks: `src/store/redis/net/connection.rs` opens another one.
     Break(usize),
+    /// A process ends.
     Die(usize),
-    /// A hold ends in which nobody believes.
+    /// A hold ends in which nobody believes: the end of the main key.
     Expire,
-    /// The queue ticket of a client that is dead, or wants something else, ends.
+    /// The queue ticket of a client that is dead, or wants something else, ends: `anybody_waits` in `queue.lua`.
     ExpireTicket(usize),
+    /// The counter of `fence.lua` is lost.
     LoseCounter,
+    /// `force_release.lua`.
     Force,
+    /// The replica catches up.
     Replicate,
+    /// The replica takes over.
     FailOver,
 }
 
