@@ -37,6 +37,25 @@ pub struct Held {
 }
 
 impl Held {
+    /// Returns an exclusive lease of which only these moments are known: when it was asked for, when it was granted, and until when it
+    /// was certainly held.
+    pub fn exclusive(resource: ResourceName, fence: Fence, ttl: Duration, known: [Moment; 3]) -> Self {
+        let [asked, granted, ended] = known;
+        Self {
+            resource,
+            mode: Mode::Exclusive,
+            owner: None,
+            reentered: false,
+            fence: Some(fence),
+            ttl,
+            asked,
+            granted,
+            valid_until: ended,
+            stopped: ended,
+            lost: None,
+        }
+    }
+
     /// Returns the moment from which the holder did not believe in the lease any more: it had stopped, or the validity was
     /// over.
     pub fn ended(&self) -> Moment {
@@ -79,6 +98,12 @@ const REASONS: [LossReason; 9] = [
     LossReason::Forced,
 ];
 
+/// Returns the reason of a loss that has this name.
+pub(super) fn reason(name: &str) -> Result<LossReason, InvalidValue> {
+    let known = REASONS.into_iter().find(|reason| reason.as_str() == name);
+    known.ok_or_else(|| InvalidValue::new("lost", name, "the name of a reason"))
+}
+
 impl From<Held> for Wire {
     fn from(held: Held) -> Self {
         let since = |moment| Moment::since_origin(Duration::ZERO).elapsed(moment);
@@ -107,10 +132,6 @@ impl TryFrom<Wire> for Held {
     type Error = InvalidValue;
 
     fn try_from(wire: Wire) -> Result<Self, InvalidValue> {
-        let reason = |lost: String| {
-            let known = REASONS.into_iter().find(|reason| reason.as_str() == lost);
-            known.ok_or_else(|| InvalidValue::new("lost", lost, "the name of a reason"))
-        };
         Ok(Self {
             resource: ResourceName::decode(&wire.resource)?,
             mode: match wire.mode {
@@ -126,7 +147,7 @@ impl TryFrom<Wire> for Held {
             granted: Moment::since_origin(wire.granted),
             valid_until: Moment::since_origin(wire.valid_until),
             stopped: Moment::since_origin(wire.stopped),
-            lost: wire.lost.map(reason).transpose()?,
+            lost: wire.lost.map(|lost| reason(&lost)).transpose()?,
         })
     }
 }

@@ -26,11 +26,13 @@
 //! ```
 //!
 //! The histories of several processes are put together before they are checked: [`Held`] can be serialized. They need one
-//! clock. The processes of one Linux host have one, which [`History::new`] reads.
+//! clock. The processes of one Linux host have one, which [`History::new`] reads. [`lines`] has the form in which a history is
+//! given to other checkers.
 
 mod believed;
 mod check;
 mod held;
+pub mod lines;
 #[cfg(test)]
 mod tests;
 
