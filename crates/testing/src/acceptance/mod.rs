@@ -50,14 +50,17 @@ pub mod facts;
 mod groups;
 mod groups_of_some;
 mod heard;
+mod record;
+mod recorded;
 mod scene;
 mod stamp;
 
-use std::{sync::Arc, time::Duration};
+use std::{any::type_name, sync::Arc, time::Duration};
 
 use futures_util::future::LocalBoxFuture;
 use tokio::runtime::Builder;
 
+use self::record::Record;
 #[doc(hidden)]
 pub use self::scene::Scene;
 use leasehold::{
@@ -109,5 +112,8 @@ pub fn unique(beginning: &str) -> String {
 #[doc(hidden)]
 pub fn show<W: World + 'static>(fact: fn(Scene) -> LocalBoxFuture<'static, ()>) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { fact(Scene::set::<W>().await).await });
+    let record = Arc::new(Record::default());
+    runtime.block_on(async { fact(Scene::set::<W>(Arc::clone(&record)).await).await });
+    let world = type_name::<W>().rsplit("::").next().unwrap_or_default();
+    record.take().keep(&format!("acceptance_{}", world.trim_end_matches("World").to_lowercase()));
 }

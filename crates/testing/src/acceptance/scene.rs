@@ -17,7 +17,8 @@ use leasehold::{
     },
 };
 
-use super::{World, heard::Heard, unique};
+use super::{World, heard::Heard, record::Record, recorded::Recorded, unique};
+use crate::history::lines;
 
 /// A world of any kind. With it each fact is compiled once, and not once for each world.
 pub(super) trait AnyWorld {
@@ -45,6 +46,7 @@ pub struct Scene {
     pub(super) name: ResourceName,
     pub(super) inbox: Inbox,
     pub(super) heard_before: RefCell<BTreeSet<Heard>>,
+    record: Arc<Record>,
 }
 
 /// The TTL of every acquisition that does not say another.
@@ -55,9 +57,12 @@ pub(super) const TICKET_TTL: Duration = Duration::from_secs(30);
 pub(super) const WINDOW: Duration = Duration::from_secs(4);
 
 impl Scene {
-    pub(super) async fn set<W: World + 'static>() -> Self {
+    pub(super) async fn set<W: World + 'static>(record: Arc<Record>) -> Self {
         let world = W::start().await;
-        let (store, node) = (world.store(), world.node());
+        let (mut store, node) = (world.store(), world.node());
+        if lines::is_wanted() {
+            store = Arc::new(Recorded { inner: store, record: Arc::clone(&record) });
+        }
         let name = ResourceName::new(unique("fact/")).unwrap();
         let scene = Self {
             world: Box::new(world),
@@ -67,6 +72,7 @@ impl Scene {
             name,
             inbox: Inbox(SystemRandom.token()),
             heard_before: RefCell::default(),
+            record,
         };
         scene.somebody_hears().await;
         scene
@@ -192,6 +198,7 @@ impl Scene {
 
     pub(super) async fn pass(&self, time: Duration) {
         self.world.pass(time).await;
+        self.record.pass(time);
     }
 }
 
