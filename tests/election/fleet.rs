@@ -14,6 +14,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::election::{
     gaps::{Absence, Tick, Witness, gaps},
+    held,
     process::{SCHEDULE, Said, TEST, TICK, TTL, URL, micros},
 };
 use leasehold_testing::{
@@ -66,6 +67,8 @@ pub(crate) struct Fleet {
     pub(crate) clocks: Vec<(u64, u64)>,
     /// The term and the fence of each election, by the process.
     elected: BTreeMap<usize, Vec<(u64, u64)>>,
+    /// The moment from which each process stood for the lead.
+    ready: BTreeMap<usize, u64>,
     pub(crate) absent: Vec<Absence>,
 }
 
@@ -74,9 +77,22 @@ impl Fleet {
         let (say, said) = channel();
         let (ticks, runs, clocks) = (Vec::new(), Vec::new(), Vec::new());
         let (elected, absent, rng) = (BTreeMap::new(), Vec::new(), StdRng::seed_from_u64(seed));
-        let (members, started) = (Vec::new(), 0);
-        let mut fleet =
-            Self { url, schedules, rng, members, started, say, said, ticks, runs, clocks, elected, absent };
+        let (members, started, ready) = (Vec::new(), 0, BTreeMap::new());
+        let mut fleet = Self {
+            url,
+            schedules,
+            rng,
+            members,
+            started,
+            say,
+            said,
+            ticks,
+            runs,
+            clocks,
+            elected,
+            ready,
+            absent,
+        };
         fleet.members = (0..MEMBERS).map(|_| fleet.member()).collect();
         fleet
     }
@@ -104,7 +120,8 @@ impl Fleet {
         while let Ok((process, said)) = self.said.recv_timeout(end.saturating_duration_since(Instant::now()))
         {
             match said {
-                Said::Ready { wall } => {
+                Said::Ready { at, wall } => {
+                    self.ready.insert(process, at);
                     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
                     self.clocks.push((wall, now));
                     let member = self.members.iter_mut().find(|member| member.number == process);
@@ -243,6 +260,9 @@ pub(crate) fn live(schedules: bool, mut healthy: impl FnMut(&mut Fleet)) -> (Fle
     fleet.heal(true);
     fleet.listen(TTL + Duration::from_secs(2));
     let stalls = witness.stop();
+    if !schedules {
+        held::transcript(&fleet.ticks, &fleet.ready).keep("fleet_of_singletons");
+    }
     let violations = fleet.violations(&stalls);
     println!("seed {seed}: {} ticks, {} absences", fleet.ticks.len(), fleet.absent.len());
     (fleet, violations, time)

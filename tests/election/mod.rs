@@ -5,6 +5,7 @@ mod control;
 mod fleet;
 mod gaps;
 mod gate;
+mod held;
 mod process;
 mod schedule_faults;
 mod schedules;

@@ -23,6 +23,9 @@ pub(crate) const URL: &str = "LEASEHOLD_FLEET_URL";
 /// Set for a process that runs a schedule, and no singleton.
 pub(crate) const SCHEDULE: &str = "LEASEHOLD_FLEET_SCHEDULE";
 
+/// The resource of the singleton.
+pub(crate) const RESOURCE: &str = "fleet";
+
 pub(crate) const TICK: Duration = Duration::from_millis(200);
 pub(crate) const TTL: Duration = Duration::from_secs(2);
 
@@ -31,6 +34,7 @@ pub(crate) const TTL: Duration = Duration::from_secs(2);
 pub(crate) enum Said {
     /// It hears signals from now on. The time of day, in seconds, is what it believes.
     Ready {
+        at: u64,
         wall: u64,
     },
     Elected {
@@ -114,13 +118,13 @@ fn follows_its_fleet() {
     println!();
     actix::System::new().block_on(async {
         let mut terminate = signal(SignalKind::terminate()).unwrap();
-        say(Said::Ready { wall: since_1970(SystemTime::now()).as_secs() });
+        say(Said::Ready { at: micros(), wall: since_1970(SystemTime::now()).as_secs() });
         let locks = LockManager::builder(Arc::new(RedisStore::open(&url).unwrap())).start().unwrap();
         if env::var_os(SCHEDULE).is_some() {
             Schedule::every(TICK).named("fleet").ttl(TTL).start(&locks, run).unwrap();
         } else {
             let candidacy =
-                Candidacy::from(Acquire::new("fleet").ttl(TTL)).tell(Reporter.start().recipient());
+                Candidacy::from(Acquire::new(RESOURCE).ttl(TTL)).tell(Reporter.start().recipient());
             Singleton::start(&locks, candidacy, || Ticker).unwrap();
         }
         terminate.recv().await;

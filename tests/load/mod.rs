@@ -18,7 +18,7 @@ use leasehold::env::{Clock, Moment, SystemClock};
 pub(crate) use self::{
     crew::{Crew, work_if_asked},
     plan::{Kind, Plan},
-    report::Report,
+    report::{Report, keep},
 };
 
 /// The capacity of a resource of which permits are taken.

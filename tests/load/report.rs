@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use leasehold::{LossReason, env::Moment};
-use leasehold_testing::history::{self, Held};
+use leasehold_testing::history::{
+    self, Held,
+    lines::{self, Transcript},
+};
 use serde::{Deserialize, Serialize};
 
 /// What a process reports at its end.
@@ -38,5 +41,17 @@ impl Report {
 
     pub(crate) fn read(file: &Path) -> Self {
         serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+    }
+}
+
+/// Writes what all processes held, if histories are kept. The store may forget in the time between two moments, in microseconds.
+pub(crate) fn keep(name: &str, reports: &[Report], may_forget: Option<(u64, u64)>) {
+    if lines::is_wanted() {
+        let moment = |micros| Moment::since_origin(Duration::from_micros(micros));
+        let of_each = (0..).zip(reports);
+        let leases =
+            of_each.flat_map(|(process, report)| report.held.iter().map(move |held| (process, held)));
+        let may_forget = may_forget.map(|(from, until)| (moment(from), moment(until)));
+        Transcript { may_forget, ..Transcript::of(leases) }.keep(name);
     }
 }

@@ -86,6 +86,7 @@ fn run_all(scenarios: Vec<Scenario>, length: Length, at_a_time: usize) -> Vec<(R
 fn run(scenario: &Scenario, length: Length) -> (Row, Vec<String>) {
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let seen = scenario.run(length);
+        seen.keep(scenario);
         let judged = seen.judged(scenario.conflicts);
         (Row::of(scenario, &seen, &judged), verdict::violations(scenario, &seen, judged))
     }));

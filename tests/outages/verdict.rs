@@ -3,7 +3,7 @@
 use leasehold_sim::linearizable;
 use leasehold_testing::history::{self, Conflict, Held};
 
-use crate::load::{Report, micros_of, name};
+use crate::load::{self, Report, micros_of, name};
 use crate::outages::scenario::{Conflicts, FIRST_KEPT, GRACE, LONGEST_TTL, RESOURCES, Scenario, Seen};
 
 impl Seen {
@@ -30,6 +30,13 @@ impl Seen {
             conflicts == Conflicts::Never || !is_around
         };
         linearizable::judge(self.reports.iter().flat_map(|report| &report.held).filter(counts))
+    }
+
+    /// Writes the history, if histories are kept.
+    pub(crate) fn keep(&self, scenario: &Scenario) {
+        let may_forget = scenario.conflicts == Conflicts::AroundTheOutage;
+        let around = may_forget.then(|| (self.outage.0, self.forgotten_until()));
+        load::keep(&format!("outage_{}", scenario.name), &self.reports, around);
     }
 
     /// When the last thing that the outage may have forgotten has ended.

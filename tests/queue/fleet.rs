@@ -7,17 +7,19 @@ use std::{
         Mutex, MutexGuard, PoisonError,
         mpsc::{Receiver, channel},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
+use leasehold::{Fence, ResourceName, env::Moment};
 use leasehold_testing::{
+    history::{Held, lines::Transcript},
     process::{Process, this_program},
     servers::RedisServer,
     waiting::{PATIENCE, until},
 };
 
 use crate::queue::{
-    process::{SETUP, TEST},
+    process::{RESOURCE, SETUP, TEST},
     talk::{Do, Setup, Told, Turn},
 };
 
@@ -37,6 +39,7 @@ pub(crate) struct Fleet {
     processes: Vec<(Process, ChildStdin)>,
     heard: Vec<Heard>,
     told: Receiver<(usize, Told)>,
+    ttl: Duration,
     /// Tests that measure time, one at a time.
     _alone: MutexGuard<'static, ()>,
 }
@@ -61,7 +64,7 @@ impl Fleet {
         };
         let processes: Vec<_> = (0..processes).map(start_one).collect();
         let heard = processes.iter().map(|_| Heard::default()).collect();
-        Self { processes, heard, told, _alone }
+        Self { processes, heard, told, ttl: setup.ttl, _alone }
     }
 
     pub(crate) fn tell(&mut self, process: usize, what: Do) {
@@ -137,6 +140,17 @@ impl Fleet {
         heard.flat_map(|(process, heard)| heard.turns.iter().map(move |turn| (process, turn)))
     }
 
+    /// The leases that the callers told of.
+    fn transcript(&self) -> Transcript {
+        let resource = ResourceName::new(RESOURCE).unwrap();
+        let lease = |(process, turn): (usize, &Turn)| {
+            let known = [turn.asked, turn.granted, turn.ended];
+            let known = known.map(|micros| Moment::since_origin(Duration::from_micros(micros)));
+            (process as u64, Held::exclusive(resource.clone(), Fence::new(turn.fence), self.ttl, known))
+        };
+        Transcript { leases: self.turns().map(lease).collect(), ..Transcript::default() }
+    }
+
     /// Ends these processes in good order: nothing is left in them, and no key on the server in the end.
     pub(crate) fn end(mut self, processes: &[usize], server: &RedisServer) {
         for process in processes {
@@ -144,6 +158,7 @@ impl Fleet {
             self.until("ended", |fleet| fleet.heard[*process].ended.is_some());
             assert_eq!(self.heard[*process].ended, Some((0, 0)), "pending and held in process {process}");
         }
+        self.transcript().keep("queue");
         until("only the fence is left", || server.keys().iter().all(|(key, _)| key == "leasehold:fence"));
     }
 }

@@ -20,6 +20,8 @@ pub(crate) const TEST: &str = "queue::process::follows_its_test";
 /// Where a process finds its [`Setup`].
 pub(crate) const SETUP: &str = "LEASEHOLD_TEST_SETUP";
 pub(crate) const HOLD: Duration = Duration::from_millis(1);
+/// The resource for which all wait.
+pub(crate) const RESOURCE: &str = "crowded";
 const WAIT: Duration = Duration::from_secs(60);
 
 #[test]
@@ -42,9 +44,10 @@ async fn follow(setup: Setup) {
             Do::Ask(callers) => {
                 let ear = Ear { arrived: HashSet::new(), expected: callers }.start();
                 for caller in asked..asked + callers {
+                    let asked = micros();
                     // What is sent is in the mailbox before the next is sent.
                     let asking = locks.send(resource().events(ear.clone().recipient()));
-                    actix_rt::spawn(call(caller, asking));
+                    actix_rt::spawn(call(caller, asked, asking));
                 }
                 asked += callers;
             }
@@ -67,13 +70,13 @@ fn manager(setup: &Setup) -> Addr<LockManager> {
 }
 
 fn resource() -> Acquire {
-    Acquire::new("crowded").wait(WAIT)
+    Acquire::new(RESOURCE).wait(WAIT)
 }
 
 type Asking = actix::dev::Request<LockManager, Acquire>;
 
 /// Waits, holds, and releases.
-async fn call(caller: usize, asking: Asking) {
+async fn call(caller: usize, asked: u64, asking: Asking) {
     match asking.await.unwrap() {
         Ok(lease) => {
             let granted = micros();
@@ -84,7 +87,8 @@ async fn call(caller: usize, asking: Asking) {
             // Whoever got no turn for longer than the validity believed in its lease no more, and may see that late.
             let now = micros();
             let ended = if lease.is_valid() { now } else { now.min(until) };
-            tell(&Told::Served(Turn { caller, fence: lease.fence().unwrap().get(), granted, ended }));
+            let fence = lease.fence().unwrap().get();
+            tell(&Told::Served(Turn { caller, fence, asked, granted, ended }));
             drop(lease.release().await);
         }
         Err(error) => tell(&Told::Refused(micros(), error.to_string())),

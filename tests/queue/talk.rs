@@ -48,6 +48,7 @@ pub(crate) struct Turn {
     /// Which caller of its process it was.
     pub(crate) caller: usize,
     pub(crate) fence: u64,
+    pub(crate) asked: u64,
     pub(crate) granted: u64,
     /// When its holder stopped believing in it.
     pub(crate) ended: u64,

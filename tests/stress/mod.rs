@@ -54,6 +54,7 @@ pub(crate) fn test() {
     // On a busy machine it takes longer.
     crew.wait_for_grants(0..plan.resources);
     let reports = crew.end();
+    load::keep(NAME, &reports, None);
     let summary = check(&plan, &reports).unwrap_or_else(|violations| {
         let first: Vec<_> = violations.iter().take(20).map(String::as_str).collect();
         panic!("{} violations, the first:\n{}", violations.len(), first.join("\n"))
