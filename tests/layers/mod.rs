@@ -118,7 +118,14 @@ fn the_public_types_of_the_packages_are_counted() {
         ("crates/doctor", &[("", 3)]),
         (
             "crates/testing",
-            &[("acceptance", 1), ("decorated", 3), ("history", 3), ("process", 2), ("servers", 7)],
+            &[
+                ("acceptance", 1),
+                ("decorated", 3),
+                ("history", 3),
+                ("history/lines", 3),
+                ("process", 2),
+                ("servers", 7),
+            ],
         ),
         ("crates/tuning", &[("", 2), ("tuner", 7)]),
     ] {

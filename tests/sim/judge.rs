@@ -143,10 +143,10 @@ fn judged(file: &Path) -> Result<Sums, Box<dyn Error>> {
         leases: read.leases.len(),
         refused_requests: read.refused.len(),
         may_be_forgotten: read.leases.len() - counts.len(),
+        contended: contended(counts.iter().copied()),
         ..Sums::default()
     };
     for history in histories(counts) {
-        sums.contended += contended(history.iter().copied());
         if is_that_of_a_lock(&history) {
             sums.accepted += 1;
         } else {

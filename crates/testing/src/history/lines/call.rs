@@ -5,8 +5,8 @@ use std::time::Duration;
 use leasehold::{Fence, InvalidValue, Mode, Owner, ResourceName};
 
 use super::{
-    Request,
     line::{About, Event, Line, Share, Why, moment},
+    request::Request,
 };
 use crate::history::{Held, held};
 

@@ -25,18 +25,19 @@
 mod call;
 mod kept;
 mod line;
+mod request;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt};
 
-use leasehold::{Fence, Mode, Owner, ResourceName, env::Moment};
+use leasehold::{Fence, env::Moment};
 
-pub use self::kept::is_wanted;
 use self::{
     call::{Call, Whole},
     line::{About, Event, Line, Why, asked, moment, nanos},
 };
+pub use self::{kept::is_wanted, request::Request};
 use super::Held;
 
 /// A history in its written form.
@@ -48,23 +49,6 @@ pub struct Transcript {
     pub refused: Vec<(u64, Request)>,
     /// The time in which the store may forget leases, if there was one.
     pub may_forget: Option<(Moment, Moment)>,
-}
-
-/// A request, and when it was answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// The resource.
-    pub resource: ResourceName,
-    /// The share of the resource that was asked for.
-    pub mode: Mode,
-    /// The owner, if one was named.
-    pub owner: Option<Owner>,
-    /// The TTL that was asked for.
-    pub ttl: Duration,
-    /// The moment at which it was asked for.
-    pub asked: Moment,
-    /// The moment of the answer.
-    pub answered: Moment,
 }
 
 /// A line that cannot be read.

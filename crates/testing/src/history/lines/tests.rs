@@ -1,6 +1,8 @@
 //! Histories that are made up, written and read again.
 
-use leasehold::LossReason;
+use std::time::Duration;
+
+use leasehold::{LossReason, Mode, Owner, ResourceName};
 
 use super::*;
 
