@@ -63,7 +63,7 @@ fn a_store_that_forgets_everything_runs_nothing_again() {
 #[test]
 fn a_runner_remembers_what_a_failover_has_lost() {
     found(FAILS_OVER, ONCE, RegisterRules { remembers: false, ..TODAY });
-    clean(FAILS_OVER, 24, 50_000);
+    clean(FAILS_OVER, 24, 10_000);
     // As docs/schedule.md says.
     found(RegisterWorld { elects_early: true, ..FAILS_OVER }, ONCE, TODAY);
 }

@@ -366,7 +366,9 @@ impl Model for RegisterWorld {
                         process.seen.is_none_or(|(kept, now)| (kept, now) != (state.kept, state.now));
                     actions.extend((process.fence.is_some() && is_old).then_some(Look(which)));
                     actions.extend(state.claim(which, self).map(|_| Claim(which)));
-                    actions.extend(state.change(which, self.rules).map(|_| Change(which)));
+                    // What begins the state is sent right after the look.
+                    let changes = state.change(which, self.rules).filter(|(expected, _)| *expected > 0);
+                    actions.extend(changes.map(|_| Change(which)));
                 }
                 (None, _) => actions.push(Repeat(which)),
             }
