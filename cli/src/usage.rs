@@ -25,12 +25,12 @@ pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
 /// Tells an error of the arguments in one line, or shows the help or the version that was asked for. Returns the exit code,
 /// which `run` has of its own: its others belong to its command.
 pub(crate) fn tell(error: &Error) -> ExitCode {
-    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
+    if is_asked_for(error) {
         // There is nobody else to tell.
         let _ = error.print();
     } else {
-        print::note(&format!("leasehold: {}", line(&error.render().to_string(), env::args_os().skip(1))));
+        let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+        print::note(&format!("leasehold: {}", line(error, &arguments)));
         if env::args_os().nth(1).is_some_and(|command| command == "run") {
             return ExitCode::from(run::USAGE);
         }
@@ -38,8 +38,15 @@ pub(crate) fn tell(error: &Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
 }
 
+/// Returns true if this is no fault, but the help or the version.
+pub(crate) fn is_asked_for(error: &Error) -> bool {
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand)
+}
+
 /// Returns the text of an error of these arguments in one line: what is wrong, what may be meant, and where more is said.
-fn line(text: &str, arguments: impl Iterator<Item = OsString>) -> String {
+pub(crate) fn line(error: &Error, arguments: &[OsString]) -> String {
+    let text = error.render().to_string();
     let told = text.split("Usage: ").next().unwrap_or_default();
     let told = told.split("For more information").next().unwrap_or_default();
     let parts = told.lines().map(str::trim).filter(|part| !part.is_empty());
@@ -56,7 +63,7 @@ fn line(text: &str, arguments: impl Iterator<Item = OsString>) -> String {
 
 /// Returns the words of the command that these arguments begin with. The text of an error has them only in its usage, and
 /// that of a wrong value has no usage.
-fn asked(arguments: impl Iterator<Item = OsString>) -> String {
+fn asked(arguments: &[OsString]) -> String {
     let root = Options::command();
     let (mut command, mut words) = (&root, String::from("leasehold"));
     for argument in arguments {
@@ -69,13 +76,18 @@ fn asked(arguments: impl Iterator<Item = OsString>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use clap::{Command, Parser};
 
     use super::*;
 
-    fn told(arguments: &[&str]) -> String {
-        let error = Options::try_parse_from([&["leasehold"], arguments].concat()).err().expect("an error");
-        line(&error.render().to_string(), arguments.iter().map(OsString::from))
+    fn told(arguments: &[impl AsRef<OsStr>]) -> String {
+        let arguments: Vec<OsString> =
+            arguments.iter().map(|argument| argument.as_ref().to_owned()).collect();
+        let name = OsString::from("leasehold");
+        let error = Options::try_parse_from([&name].into_iter().chain(&arguments)).err().expect("an error");
+        line(&error, &arguments)
     }
 
     #[test]
