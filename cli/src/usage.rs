@@ -58,6 +58,11 @@ pub(crate) fn line(error: &Error, arguments: &[OsString]) -> String {
             None => format!("{told} {part}"),
         }
     });
+    // The parser does not say which.
+    let odd = arguments
+        .iter()
+        .filter(|argument| error.kind() == ErrorKind::InvalidUtf8 && argument.to_str().is_none());
+    let told = odd.fold(told, |told, argument| format!("{told} '{}'", argument.display()));
     format!("{}; see '{} --help'", printable(&told), asked(arguments))
 }
 
@@ -76,7 +81,7 @@ fn asked(arguments: &[OsString]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
     use clap::{Command, Parser};
 
@@ -108,6 +113,12 @@ mod tests {
             let told = told(arguments);
             assert!(told.lines().count() == 1 && expected.iter().all(|part| told.contains(part)), "{told}");
         }
+    }
+
+    #[test]
+    fn an_argument_that_is_no_text_is_named() {
+        let told = told(&[OsStr::new("ls"), OsStr::new("--store"), OsStr::from_bytes(b"redis://\xad")]);
+        assert!(told.contains("UTF-8") && told.contains("'redis://\u{fffd}'"), "{told}");
     }
 
     /// Calls this for a command and all below it, with the words that lead to each.
