@@ -145,7 +145,7 @@ impl Call {
             (Err(error), OwnAnswers::Echo(script, _))
                 if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) =>
             {
-                Box::pin(script.load_async(connection)).await?;
+                Box::pin(Cmd::load_script(script).exec_async(connection)).await?;
                 Box::pin(self.send_command(connection, asking)).await
             }
             _ => answer,

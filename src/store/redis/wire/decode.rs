@@ -17,8 +17,8 @@ use crate::{
 };
 
 pub(crate) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreError> {
-    if let Value::Int(fence) = answer {
-        let fence = u64::try_from(fence).map_err(|_| granted_without_a_fence())?;
+    if let Value::Int(_) = answer {
+        let fence = number(&answer).ok_or_else(granted_without_a_fence)?;
         return Ok(Acquired::Granted(Grant { fence: Some(Fence::new(fence)), holds: 1 }));
     }
     let (verdict, mut rest) = Fields::of(answer)?;
@@ -51,7 +51,7 @@ pub(crate) fn newest_fence(answer: &Value) -> Option<u64> {
 
 pub(crate) fn number(answer: &Value) -> Option<u64> {
     let Value::Int(number) = answer else { return None };
-    u64::try_from(*number).ok()
+    u64::try_from(*number).ok().filter(|number| *number > 0)
 }
 
 /// Decodes the answer to all of these: the grant of each, or the one that was not granted.

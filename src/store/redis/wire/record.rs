@@ -119,7 +119,7 @@ pub(crate) fn fence(text: &str) -> Option<Option<Fence>> {
             time.parse::<u64>().ok()?;
             fence(told)
         }
-        number => number.parse().ok().map(|number| Some(Fence::new(number))),
+        number => number.parse().ok().map(Fence::new).filter(|fence| fence.get() > 0).map(Some),
     }
 }
 
