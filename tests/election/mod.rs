@@ -7,6 +7,7 @@ mod gaps;
 mod gate;
 mod held;
 mod process;
+mod schedule_answers;
 mod schedule_faults;
 mod schedules;
 mod singletons;

@@ -3,38 +3,32 @@
 use std::{
     cell::{Cell, RefCell},
     rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
 use leasehold::{
-    Certainty, ResourceName, StoreError, Token,
+    ResourceName, Token,
     schedule::{Outcome, Schedule, Tick},
     store::{Register, RegisterVerdict, RegisterWrite, Store},
 };
-use leasehold_testing::decorated::{Decorated, Hooks, Verb};
 use tokio::time::sleep;
 
 use support::virtual_time::{World, in_virtual_time, millis, secs};
 
 /// The time of the store when a test begins.
-const BEGIN: SystemTime = UNIX_EPOCH;
+pub(crate) const BEGIN: SystemTime = UNIX_EPOCH;
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     let world = World::new();
     world.store.set_time(BEGIN + secs(1_000_000));
     world
 }
 
-fn every(period: Duration) -> Schedule {
+pub(crate) fn every(period: Duration) -> Schedule {
     Schedule::every(period).named("r").ttl(secs(100))
 }
 
-async fn seen(world: &World) -> Register {
+pub(crate) async fn seen(world: &World) -> Register {
     world.store.register(&ResourceName::new("r").unwrap(), None).await.unwrap()
 }
 
@@ -117,39 +111,6 @@ fn a_schedule_whose_register_is_removed_begins_anew_also_for_a_former_runner() {
         first.run_now().await.unwrap();
         sleep(secs(130)).await;
         assert!(ran.get() >= before + 3, "{} {before}", ran.get());
-    });
-}
-
-/// A store whose first write to a register takes 1.5 s, and is lost.
-#[derive(Debug, Default)]
-struct FirstWriteIsLost(AtomicBool);
-
-impl Hooks for FirstWriteIsLost {
-    fn before<'a>(&'a self, verb: Verb<'a>) -> BoxFuture<'a, Result<(), StoreError>> {
-        let is_first = matches!(verb, Verb::Register(_, Some(_))) && !self.0.swap(true, Ordering::Relaxed);
-        async move {
-            if is_first {
-                sleep(millis(1_500)).await;
-                return Err(StoreError::reply_lost("a fault"));
-            }
-            Ok(())
-        }
-        .boxed()
-    }
-}
-
-/// Another process may have run them, and the store may have forgotten that.
-#[test]
-fn ticks_before_a_repeated_beginning_of_a_schedule_do_not_run() {
-    in_virtual_time(|| async {
-        let (world, ran) = (world(), Rc::new(RefCell::new(Vec::new())));
-        let store = Decorated::new(world.store.clone(), FirstWriteIsLost::default());
-        let manager = world.builder_on(Arc::new(store)).start_here().unwrap();
-        let ticks = Rc::clone(&ran);
-        let work = async move |tick: Tick| ticks.borrow_mut().push(tick.scheduled_for);
-        let _scheduler = every(secs(1)).start(&manager, work).unwrap();
-        sleep(millis(2_500)).await;
-        assert_eq!(*ran.borrow(), [BEGIN + secs(1_000_002)]);
     });
 }
 
@@ -289,32 +250,6 @@ fn a_schedule_whose_state_is_foreign_stands_still_and_goes_on_when_that_is_over(
         write(&world, 5, &state).await;
         sleep(secs(10)).await;
         assert!(ran.get() >= 2, "{}", ran.get());
-    });
-}
-
-#[test]
-fn a_resume_whose_answer_is_lost_does_not_take_a_later_pause_back() {
-    in_virtual_time(|| async {
-        let world = world();
-        let (first, second) = (world.manager(), world.manager());
-        let scheduler = every(secs(3_600)).start(&first, async |_| ()).unwrap();
-        let other = every(secs(3_600)).start(&second, async |_| ()).unwrap();
-        sleep(millis(500)).await;
-        scheduler.pause().await.unwrap();
-        let pausing = async {
-            sleep(millis(5)).await;
-            world.store.lose_next_replies(1);
-            sleep(millis(10)).await;
-            assert!(seen(&world).await.value.contains(r#""paused":false"#));
-            other.pause().await
-        };
-        // The look of the resume takes so long that the answer which is lost is that of its write.
-        world.store.stall_next(1, millis(10));
-        let (resumed, paused) = tokio::join!(scheduler.resume(), pausing);
-        paused.unwrap();
-        let certainty = resumed.unwrap_err().certainty();
-        assert_eq!(certainty, Certainty::Unknown, "it was resumed before that, or not");
-        assert!(other.is_paused().await.unwrap());
     });
 }
 

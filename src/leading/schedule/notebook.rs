@@ -102,6 +102,7 @@ impl Notebook {
             return Ok(());
         }
         let (mut errors, mut conflicts, mut unknown, mut last) = (0, 0, None, None);
+        let mut may_have_changed = false;
         while errors < TRIES && conflicts < CONFLICTS {
             match self.ask(write.as_ref()).await {
                 Ok(()) if write.as_ref().is_some_and(|write| self.revision == Some(write.revision)) => {
@@ -109,7 +110,13 @@ impl Notebook {
                 }
                 Ok(()) => match self.changed(&change) {
                     None => return Ok(()),
-                    Some(_) if unknown.is_some() && redone == Redone::Never && self.state.is_some() => break,
+                    // What may have begun a state has not, if there is none.
+                    Some(_)
+                        if redone == Redone::Never
+                            && (may_have_changed || unknown.is_some() && self.state.is_some()) =>
+                    {
+                        break;
+                    }
                     anew if write.is_none() => write = anew,
                     Some(_) => {
                         (write, last) = (None, Some(self.conflict()));
@@ -120,8 +127,10 @@ impl Notebook {
                 },
                 Err(error) => {
                     let is_transient = error.is_transient();
+                    let is_sent = write.is_some();
                     write.take_if(|write| write.expected.is_none());
-                    if error.certainty() == Certainty::Unknown {
+                    if is_sent && error.certainty() == Certainty::Unknown {
+                        may_have_changed |= write.is_some();
                         unknown.get_or_insert(error);
                     } else {
                         last = Some(error);
