@@ -1,0 +1,4 @@
+//! The target `records`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| leasehold_fuzz::records(data));
