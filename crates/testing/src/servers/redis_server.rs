@@ -111,6 +111,16 @@ impl RedisServer {
         self.clock().set_back(by);
     }
 
+    /// Lets the server's writes to files fail as on a full disk, or not. It is one that was started with a clock.
+    pub fn fill_disk(&self, is_full: bool) {
+        self.clock().fill_disk(is_full);
+    }
+
+    /// Sets the time that a server with a clock waits until what it wrote has reached the disk.
+    pub fn slow_disk(&self, by: Duration) {
+        self.clock().slow_disk(by);
+    }
+
     /// Stops the process where it stands (SIGSTOP): connections stay open and nothing is answered.
     pub fn pause(&self) {
         self.process.pause();
