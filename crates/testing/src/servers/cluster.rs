@@ -38,6 +38,15 @@ impl RedisCluster {
         Self::launch("1000000000", RedisServer::with_clock_and_args)
     }
 
+    /// Starts a calm cluster whose nodes have clocks, and the arguments that `each` makes for each of them.
+    pub fn calm_with(each: impl Fn() -> Vec<String>) -> Self {
+        Self::launch(CALM, |arguments| {
+            let own = each();
+            let arguments = arguments.iter().copied().chain(own.iter().map(String::as_str));
+            RedisServer::with_clock_and_args(&arguments.collect::<Vec<_>>())
+        })
+    }
+
     fn launch(node_timeout: &str, start: impl Fn(&[&str]) -> RedisServer) -> Self {
         let arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", node_timeout];
         let more = ["--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"];
@@ -81,6 +90,11 @@ impl RedisCluster {
     /// The URL of the cluster, by two of its nodes.
     pub fn url(&self) -> String {
         format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", self.nodes[0].port(), self.nodes[4].port())
+    }
+
+    /// Has its nodes take one for dead after a second, or not for a minute. A paused one must not be asked.
+    pub fn set_calm(&self, is_calm: bool) {
+        self.set_node_timeout(if is_calm { CALM } else { MISSED });
     }
 
     fn set_node_timeout(&self, millis: &str) {
@@ -229,8 +243,8 @@ fn masters_of(mut range: Vec<Value>) -> Vec<Value> {
     range
 }
 
-/// Whether a node runs and is a master.
-fn is_master(node: &RedisServer) -> bool {
+/// Returns true if a node runs and is a master.
+pub fn is_master(node: &RedisServer) -> bool {
     let role = node.try_command(&["ROLE"]).ok();
     matches!(role, Some(Value::Array(parts)) if parts.first() == Some(&Value::BulkString(b"master".to_vec())))
 }

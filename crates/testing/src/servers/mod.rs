@@ -22,7 +22,7 @@ mod sentinels;
 
 pub use self::{
     clock::WallClock,
-    cluster::{MASTERS, Moving, RedisCluster, one_on_each_master, place_of_tag, slot_of_tag},
+    cluster::{MASTERS, Moving, RedisCluster, is_master, one_on_each_master, place_of_tag, slot_of_tag},
     ports::{Port, free_port},
     redis_server::RedisServer,
     replicas::Replicated,

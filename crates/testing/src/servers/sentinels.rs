@@ -35,26 +35,32 @@ pub struct Sentinels {
 impl Sentinels {
     /// Starts all of them. A master is taken for dead after a second.
     pub fn start() -> Self {
-        Self::with(MISSED)
+        Self::with(MISSED, &[], "")
     }
 
     /// Starts all of them for tests in which a master dies when they say so, or none: one that gets no turn for seconds is not
     /// replaced.
     pub fn calm() -> Self {
-        Self::with(CALM)
+        Self::calm_with(&[], "")
+    }
+
+    /// Starts the same with these command line arguments of the servers, and lines in the configuration of the sentinels.
+    pub fn calm_with(arguments: &[&str], lines: &str) -> Self {
+        Self::with(CALM, arguments, lines)
     }
 
     /// Starts all of them, and waits until they know each other. A sentinel takes the master for dead after so many ms without
     /// an answer.
-    fn with(down_after: &str) -> Self {
-        let master = RedisServer::with_clock_and_args(&SERVER);
+    fn with(down_after: &str, arguments: &[&str], lines: &str) -> Self {
+        let arguments = [&SERVER[..], arguments].concat();
+        let master = RedisServer::with_clock_and_args(&arguments);
         let port = master.port().to_string();
         let replica = || {
             let follows = ["--replicaof", "127.0.0.1", &port];
-            RedisServer::with_clock_and_args(&[&SERVER[..], &follows].concat())
+            RedisServer::with_clock_and_args(&[&arguments[..], &follows].concat())
         };
         let servers = vec![replica(), replica(), master];
-        let sentinels = (0..3).map(|_| Sentinel::start(&port, down_after)).collect();
+        let sentinels = (0..3).map(|_| Sentinel::start(&port, down_after, lines)).collect();
         let this = Self { servers, sentinels };
         until("they know each other", || {
             this.sentinels.iter().all(|sentinel| {
@@ -144,7 +150,7 @@ struct Sentinel {
 }
 
 impl Sentinel {
-    fn start(master: &str, down_after: &str) -> Self {
+    fn start(master: &str, down_after: &str, lines: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let config = directory.path().join("sentinel.conf");
         // Another program may take a port that was free a moment ago.
@@ -153,7 +159,7 @@ impl Sentinel {
             let text = format!(
                 "port {}\nbind 127.0.0.1\nsentinel monitor {SERVICE} 127.0.0.1 {master} 2\n\
                  sentinel down-after-milliseconds {SERVICE} {down_after}\n\
-                 sentinel failover-timeout {SERVICE} 3000\n",
+                 sentinel failover-timeout {SERVICE} 3000\n{lines}",
                 port.number()
             );
             fs::write(&config, text).expect("a file");
