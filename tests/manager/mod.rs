@@ -14,6 +14,7 @@ mod own_backoff;
 mod own_leases;
 mod ready;
 mod renewals;
+mod repeated;
 mod revoke;
 mod revoke_faults;
 mod shutdown;

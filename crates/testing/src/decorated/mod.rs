@@ -115,12 +115,19 @@ pub struct Decorated<S, H> {
     inner: S,
     hooks: H,
     has_queue: bool,
+    is_repeated: bool,
 }
 
 impl<S, H> Decorated<S, H> {
     /// Puts hooks around a store.
     pub const fn new(inner: S, hooks: H) -> Self {
-        Self { inner, hooks, has_queue: true }
+        Self { inner, hooks, has_queue: true, is_repeated: false }
+    }
+
+    /// Executes each verb twice and returns the second answer, as if the first had been lost and the verb sent again.
+    #[must_use]
+    pub fn repeated(self) -> Self {
+        Self { is_repeated: true, ..self }
     }
 
     /// Leaves out the queue: tickets are ignored, and nobody is notified, as with the plain layout.
@@ -143,13 +150,16 @@ impl<S: Store, H: Hooks> Decorated<S, H> {
     fn through<'a, T: Send + 'static>(
         &'a self,
         verb: Verb<'a>,
-        execute: impl FnOnce() -> BoxFuture<'a, T> + Send + 'a,
+        execute: impl Fn() -> BoxFuture<'a, T> + Send + 'a,
         refused: impl FnOnce(StoreError) -> T + Send + 'a,
     ) -> BoxFuture<'a, T> {
         let before = self.hooks.before(verb);
         async move {
             if let Err(error) = before.await {
                 return refused(error);
+            }
+            if self.is_repeated {
+                drop(execute().await);
             }
             let mut answer = execute().await;
             let after = self.hooks.after(verb, &mut answer);
@@ -162,7 +172,7 @@ impl<S: Store, H: Hooks> Decorated<S, H> {
     fn one<'a, T: Send + 'static>(
         &'a self,
         verb: Verb<'a>,
-        execute: impl FnOnce() -> Reply<'a, T> + Send + 'a,
+        execute: impl Fn() -> Reply<'a, T> + Send + 'a,
     ) -> Reply<'a, T> {
         self.through(verb, execute, Err)
     }
@@ -171,7 +181,7 @@ impl<S: Store, H: Hooks> Decorated<S, H> {
         &'a self,
         verb: Verb<'a>,
         count: usize,
-        execute: impl FnOnce() -> Replies<'a, T> + Send + 'a,
+        execute: impl Fn() -> Replies<'a, T> + Send + 'a,
     ) -> Replies<'a, T> {
         self.through(verb, execute, move |error| refused(count, &error))
     }
