@@ -1,6 +1,6 @@
 //! The leases of one resource that are believed in, event by event.
 
-use std::num::NonZeroU32;
+use std::{cmp::Reverse, num::NonZeroU32};
 
 use leasehold::{Fence, Mode, Owner, env::Moment};
 
@@ -68,6 +68,8 @@ impl<Id: Clone + PartialEq> Resource<Id> {
         now: Moment,
     ) -> Vec<Finding<Id>> {
         self.believed.retain(|other| is_believed(other, now));
+        // Permits beyond the capacity are those that end first: the conflict is over when they are.
+        self.believed.sort_by_key(|other| (other.until.is_some(), Reverse(other.until)));
         let mut found = Vec::new();
         let others = self.believed.iter().filter(|other| !enters(other, &lease));
         let beside = conflicting(lease.mode, others.map(|other| (other, other.mode)));

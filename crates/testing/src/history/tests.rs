@@ -74,6 +74,15 @@ fn modes_decide_about_conflicts() {
 }
 
 #[test]
+fn a_conflict_of_permits_lasts_until_the_rest_of_them_is_within_the_capacity() {
+    let permits =
+        |count, granted, stopped| moded(Mode::permits(count, 5).unwrap(), held(granted, stopped, granted));
+    assert_eq!(conflicts_of(&[permits(3, 1, 4), permits(2, 2, 9), permits(2, 3, 9)]), [(at(3), at(4))]);
+    assert_eq!(conflicts_of(&[permits(2, 1, 9), permits(3, 2, 4), permits(2, 3, 9)]), [(at(3), at(4))]);
+    assert_eq!(conflicts_of(&[permits(3, 1, 9), permits(2, 2, 9), permits(2, 3, 7)]), [(at(3), at(7))]);
+}
+
+#[test]
 fn a_fence_is_larger_than_all_that_were_known_when_it_was_asked_for() {
     assert_eq!(fences(&[held(1, 2, 7), held(4, 5, 8)]), Vec::<String>::new());
     assert_eq!(fences(&[held(1, 2, 7), held(4, 5, 7)]).len(), 1);
