@@ -13,11 +13,16 @@ fn main() -> ExitCode {
     if load::work_if_asked(&arguments) {
         return ExitCode::SUCCESS;
     }
+    let is_table_meant = load::is_meant(&arguments, outages::faults::TABLE);
     let (scenarios, is_stressed) = (outages::meant(&arguments), load::is_meant(&arguments, stress::NAME));
     if arguments.iter().any(|argument| argument == "--list") {
         scenarios.iter().map(|scenario| scenario.name).for_each(|name| println!("{name}: test"));
         is_stressed.then(|| println!("{}: test", stress::NAME));
+        is_table_meant.then(|| println!("{}: test", outages::faults::TABLE));
         return ExitCode::SUCCESS;
+    }
+    if is_table_meant {
+        outages::faults::table_is_whole();
     }
     if is_stressed {
         stress::test();

@@ -8,6 +8,7 @@ mod caller;
 mod crew;
 mod marks;
 mod plan;
+mod repeating;
 mod report;
 mod worker;
 

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Plan {
     /// The configuration of the managers, as in `config.toml`.
     pub(crate) config: String,
+    /// Whether each call of the store is delivered twice.
+    pub(crate) repeated: bool,
     /// How many managers the callers of a process share.
     pub(crate) managers: usize,
     /// How many callers a process has.

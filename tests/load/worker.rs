@@ -19,7 +19,7 @@ use leasehold_testing::history::History;
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::time::sleep;
 
-use super::{caller::Caller, marks::Marks, micros, plan::Plan, report::Report};
+use super::{caller::Caller, marks::Marks, micros, plan::Plan, repeating::repeating, report::Report};
 
 /// How often the thread of the callers is looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -31,7 +31,7 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
     actix::System::new().block_on(async {
         let plan = Rc::new(plan);
         let config = Config::from_toml(&plan.config).unwrap();
-        let managers: Vec<_> = (0..plan.managers).map(|_| config.start().unwrap()).collect();
+        let managers: Vec<_> = (0..plan.managers).map(|_| start(&config, plan.repeated)).collect();
         let (report, history) = (Rc::new(RefCell::new(Report::default())), Rc::new(History::new()));
         let (stop, marks) = (Rc::new(Cell::new(false)), Rc::new(Marks::beside(file)));
         let callers = (0..plan.callers).map(|caller| {
@@ -72,6 +72,13 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
         }
         report.write(file);
     });
+}
+
+fn start(config: &Config, repeated: bool) -> Addr<LockManager> {
+    if !repeated {
+        return config.start().unwrap();
+    }
+    LockManager::builder(repeating(config)).settings(config.settings()).start().unwrap()
 }
 
 /// Becomes true when whoever started this process closes its input, or dies.

@@ -35,7 +35,7 @@ fn killed() -> Rig {
     })
 }
 
-fn killed_ahead() -> Rig {
+pub(crate) fn killed_ahead() -> Rig {
     rig(0, kill_ahead)
 }
 
@@ -65,6 +65,7 @@ fn rig(replicas_ack: u32, happens: fn(&mut RedisCluster, usize)) -> Rig {
     Rig {
         store: format!("url = {:?}\nreplicas_ack = {replicas_ack}", cluster.url()),
         kinds: all_kinds(),
+        repeated: false,
         outage: Box::new(move || {
             let master = cluster.master_of(slot_of_tag(&name(0)));
             happens(&mut cluster, master);
@@ -82,6 +83,6 @@ fn kill_ahead(cluster: &mut RedisCluster, master: usize) {
 }
 
 /// The place of the replica of a master that has not been replaced yet.
-const fn replica_of(master: usize) -> usize {
+pub(crate) const fn replica_of(master: usize) -> usize {
     master + 3
 }

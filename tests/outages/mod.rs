@@ -5,6 +5,7 @@
 //! scenario that long, one after the other; without it the load is as long as the outage needs, two at a time.
 
 mod cluster;
+pub(crate) mod faults;
 mod quorum;
 mod row;
 mod scenario;
@@ -35,7 +36,7 @@ fn scenarios() -> Vec<Scenario> {
 /// The scenarios that the arguments of the program name, or all of them.
 pub(crate) fn meant(arguments: &[String]) -> Vec<Scenario> {
     let is_meant = |scenario: &Scenario| load::is_meant(arguments, &format!("outages {}", scenario.name));
-    scenarios().into_iter().filter(is_meant).collect()
+    scenarios().into_iter().filter(is_meant).chain(faults::meant(arguments)).collect()
 }
 
 /// Runs these scenarios, and prints a table of them. Returns true if each kept its promises.

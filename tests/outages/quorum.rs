@@ -38,13 +38,10 @@ fn frozen() -> Rig {
 
 fn rig(happens: fn(&mut [RedisServer])) -> Rig {
     let mut servers: Vec<_> = (0..5).map(|_| RedisServer::start()).collect();
-    let urls: Vec<_> = servers.iter().map(RedisServer::url).collect();
     Rig {
-        store: format!(
-            "url = \"quorum://[{}]\"\nfresh_start = true\nnode_timeout = \"150ms\"",
-            urls.join(",")
-        ),
-        kinds: vec![Kind::Exclusive, Kind::ReadWrite, Kind::ReEntrant],
+        store: store(&servers),
+        kinds: kinds(),
+        repeated: false,
         outage: Box::new(move || {
             happens(&mut servers);
             Box::new(move || servers.iter().flat_map(keys_of_locks).collect()) as Keys
@@ -52,8 +49,19 @@ fn rig(happens: fn(&mut [RedisServer])) -> Rig {
     }
 }
 
+/// The section `[store]` of a quorum of these.
+pub(crate) fn store(servers: &[RedisServer]) -> String {
+    let urls: Vec<_> = servers.iter().map(RedisServer::url).collect();
+    format!("url = \"quorum://[{}]\"\nfresh_start = true\nnode_timeout = \"150ms\"", urls.join(","))
+}
+
+/// The kinds of locks that a quorum has.
+pub(crate) fn kinds() -> Vec<Kind> {
+    vec![Kind::Exclusive, Kind::ReadWrite, Kind::ReEntrant]
+}
+
 /// The keys but for the two that each node of a quorum keeps for ever.
-fn keys_of_locks(server: &RedisServer) -> Vec<(String, i64)> {
+pub(crate) fn keys_of_locks(server: &RedisServer) -> Vec<(String, i64)> {
     let kept = ["leasehold:fence", "leasehold:recovered"];
     server.keys().into_iter().filter(|(key, _)| !kept.contains(&&**key)).collect()
 }

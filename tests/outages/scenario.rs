@@ -51,6 +51,8 @@ pub(crate) struct Rig {
     pub(crate) store: String,
     /// The kinds of locks that this store has.
     pub(crate) kinds: Vec<Kind>,
+    /// Whether each call of the store is delivered twice, all the time.
+    pub(crate) repeated: bool,
     pub(crate) outage: Outage,
 }
 
@@ -109,6 +111,7 @@ fn plan(rig: &Rig) -> Plan {
     );
     Plan {
         config,
+        repeated: rig.repeated,
         managers: 2,
         callers: 16,
         keepers: 4,

@@ -35,7 +35,7 @@ fn killed() -> Rig {
     })
 }
 
-fn killed_ahead() -> Rig {
+pub(crate) fn killed_ahead() -> Rig {
     rig(0, kill_ahead)
 }
 
@@ -61,6 +61,7 @@ fn rig(replicas_ack: u32, happens: fn(&mut Sentinels, usize)) -> Rig {
     Rig {
         store: format!("url = {:?}\nreplicas_ack = {replicas_ack}", servers.url()),
         kinds: all_kinds(),
+        repeated: false,
         outage: Box::new(move || {
             let master = servers.master();
             happens(&mut servers, master);
@@ -102,7 +103,7 @@ fn written(master: &RedisServer) -> u64 {
     offset.and_then(|offset| offset.trim_end().parse().ok()).expect("a number")
 }
 
-fn wait_for_two_replicas(servers: &Sentinels) {
+pub(crate) fn wait_for_two_replicas(servers: &Sentinels) {
     until("two replicas follow", || {
         let info = servers.servers[servers.master()].try_command(&["INFO", "replication"]);
         let info: Option<String> = info.ok().and_then(|info| redis::from_redis_value(info).ok());

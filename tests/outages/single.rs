@@ -17,6 +17,7 @@ fn frozen() -> Rig {
     Rig {
         store: format!("url = {:?}", server.url()),
         kinds: all_kinds(),
+        repeated: false,
         outage: Box::new(move || {
             server.pause();
             thread::sleep(FROZEN);

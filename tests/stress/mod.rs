@@ -22,6 +22,7 @@ const TIME: Duration = Duration::from_secs(30);
 fn plan(server: &RedisServer) -> Plan {
     Plan {
         config: format!("store.url = {:?}", server.url()),
+        repeated: false,
         managers: 1,
         callers: 200,
         keepers: 0,
