@@ -1,6 +1,11 @@
 //! Arguments that are not understood, told in one line; and the version with all that was compiled in.
 
-use std::{env, ffi::OsString, process::ExitCode, sync::LazyLock};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    process::ExitCode,
+    sync::LazyLock,
+};
 
 use clap::{CommandFactory, Error, error::ErrorKind};
 use leasehold_console::view::printable;
@@ -59,11 +64,21 @@ pub(crate) fn line(error: &Error, arguments: &[OsString]) -> String {
         }
     });
     // The parser does not say which.
-    let odd = arguments
-        .iter()
-        .filter(|argument| error.kind() == ErrorKind::InvalidUtf8 && argument.to_str().is_none());
-    let told = odd.fold(told, |told, argument| format!("{told} '{}'", argument.display()));
+    let not_text = |argument: &&OsString| argument.to_str().is_none();
+    let wrong =
+        arguments.iter().find(|argument| error.kind() == ErrorKind::InvalidUtf8 && not_text(argument));
+    let told = wrong.iter().fold(told, |told, argument| format!("{told} '{}'", argument.display()));
+    let told = arguments.iter().fold(told, |told, argument| without_address(&told, argument));
     format!("{}; see '{} --help'", printable(&told), asked(arguments))
+}
+
+/// Returns a text without the address in this argument, which may have a password.
+fn without_address(told: &str, argument: &OsStr) -> String {
+    let argument = argument.display().to_string();
+    match argument.split_once("://") {
+        Some((_, address)) if !address.is_empty() => told.replace(address, "…"),
+        _ => told.to_owned(),
+    }
 }
 
 /// Returns the words of the command that these arguments begin with. The text of an error has them only in its usage, and
@@ -81,7 +96,7 @@ fn asked(arguments: &[OsString]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    use std::os::unix::ffi::OsStrExt;
 
     use clap::{Command, Parser};
 
@@ -117,8 +132,18 @@ mod tests {
 
     #[test]
     fn an_argument_that_is_no_text_is_named() {
-        let told = told(&[OsStr::new("ls"), OsStr::new("--store"), OsStr::from_bytes(b"redis://\xad")]);
-        assert!(told.contains("UTF-8") && told.contains("'redis://\u{fffd}'"), "{told}");
+        let told = told(&[OsStr::new("ls"), OsStr::new("--prefix"), OsStr::from_bytes(b"a\xad")]);
+        assert!(told.contains("UTF-8") && told.contains("'a\u{fffd}'"), "{told}");
+    }
+
+    #[test]
+    fn an_argument_with_an_address_is_named_without_its_password() {
+        let forgotten = told(&["ls", "redis://:hunter2@a.example"]);
+        assert!(forgotten.contains("'redis://…'") && !forgotten.contains("hunter2"), "{forgotten}");
+        let not_text =
+            [OsStr::new("ls"), OsStr::new("--store"), OsStr::from_bytes(b"redis://:hunter2\xad@a")];
+        let not_text = told(&not_text);
+        assert!(not_text.contains("'redis://…'") && !not_text.contains("hunter2"), "{not_text}");
     }
 
     /// Calls this for a command and all below it, with the words that lead to each.

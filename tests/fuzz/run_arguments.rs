@@ -2,8 +2,12 @@
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt};
 
+use crate::secrets;
+
 /// Reads bytes as the arguments of the command, one a line.
 pub fn run_arguments(data: &[u8]) {
+    let text = std::str::from_utf8(data).map(|text| secrets::planted(text).into_bytes());
+    let data = text.unwrap_or_else(|_| data.to_vec());
     let arguments: Vec<OsString> =
         data.split(|byte| *byte == b'\n').map(|argument| OsString::from_vec(argument.to_vec())).collect();
     let Err(line) = leasehold_cli::understood(&arguments) else { return };
@@ -11,6 +15,7 @@ pub fn run_arguments(data: &[u8]) {
     if line.is_empty() {
         return;
     }
+    secrets::are_kept(&line);
     let shown = |c: char| !c.is_control();
     assert!(line.chars().all(shown), "more than one line: {line:?}");
     let (told, see) =

@@ -3,13 +3,17 @@
 mod server;
 mod values;
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
-use futures_util::StreamExt;
+use futures_util::{
+    StreamExt,
+    future::{Either, select},
+};
 use leasehold::{
     Layout, RedisOptions, RedisStore, ResourceName, StoreError, Token, probe,
     store::{Acquisition, Grant, Store},
 };
+use leasehold_testing::waiting::PATIENCE;
 use tokio::time::{Instant, timeout};
 
 use self::server::Server;
@@ -29,9 +33,10 @@ pub fn answers(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let server = Server::start(&input).await;
-        tokio::select! {
-            () = server.serve() => {}
-            () = ask(&input, &server) => {}
+        let asking = pin!(ask(&input, &server));
+        // A client has to end also where the server has gone.
+        if let Either::Left(((), asking)) = select(pin!(server.serve()), asking).await {
+            timeout(PATIENCE, asking).await.expect("a client that ends");
         }
     });
 }

@@ -8,7 +8,7 @@ use leasehold::{
     Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
     store::{Acquired, Acquisition, Grant, Hold, Store},
 };
-use leasehold_testing::servers::RedisServer;
+use leasehold_testing::{servers::RedisServer, waiting::PATIENCE};
 use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -58,7 +58,8 @@ const BESIDE: &str = "leasehold:{beside}";
 
 async fn run(world: &World, input: &Input<'_>) {
     // A script that takes this long does not end.
-    let options = RedisOptions { response_timeout: Duration::from_secs(20), ..RedisOptions::default() };
+    let options =
+        RedisOptions { connect_timeout: PATIENCE, response_timeout: PATIENCE, ..RedisOptions::default() };
     let store = &RedisStore::with_options(&world.url, options).expect("a store on a server that is there");
     let mut server = world.server.clone();
     redis::cmd("FLUSHALL").exec_async(&mut server).await.expect("an empty server");

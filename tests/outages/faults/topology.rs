@@ -1,10 +1,14 @@
 //! The servers of each topology, and the one of them, or the two of five, that a fault strikes.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::{
+    process,
+    sync::atomic::{AtomicU16, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
 
 use leasehold_testing::{
-    servers::{Port, RedisCluster, RedisServer, Sentinels, is_master, slot_of_tag},
+    servers::{RedisCluster, RedisServer, Sentinels, is_master, slot_of_tag},
     waiting::until,
 };
 
@@ -165,10 +169,11 @@ impl Servers {
     }
 }
 
-/// An address of this machine from which nobody else connects.
+/// An address of this machine from which no other server of this process connects.
 fn own_address() -> String {
-    let [high, low] = Port::reserve().number().to_be_bytes();
-    format!("127.9.{high}.{low}")
+    static GIVEN: AtomicU16 = AtomicU16::new(1);
+    let [high, low] = GIVEN.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    format!("127.{}.{high}.{low}", 9 + process::id() % 200)
 }
 
 /// The address from which a server connects to its peers.

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -78,6 +79,17 @@ static int is_regular(int fd)
 
 /* How many calls are on their way to the disk. A write to it waits for them, as one to a file does on common file systems. */
 static atomic_int syncing;
+
+/* The thread that syncs is not in the child. */
+static void forget_syncs(void)
+{
+    syncing = 0;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(0, 0, forget_syncs);
+}
 
 static void sleep_for(int64_t nanos)
 {

@@ -255,6 +255,7 @@ pub(crate) mod tests {
             &["yes"],
             &["granted"],
             &["granted", "x", "1"],
+            &["granted", "0", "1"],
             &["refused", "0"],
             &["queued", "0"],
             &["full"],
@@ -264,7 +265,10 @@ pub(crate) mod tests {
             let error = acquired(list(fields), Mode::Exclusive).unwrap_err();
             assert_eq!(error.certainty(), Certainty::Unknown, "{fields:?}: {error}");
         }
-        assert_eq!(acquired(Value::Int(-1), Mode::Exclusive).unwrap_err().certainty(), Certainty::Unknown);
+        for fence in [-1, 0] {
+            let error = acquired(Value::Int(fence), Mode::Exclusive).unwrap_err();
+            assert_eq!(error.certainty(), Certainty::Unknown, "{fence}");
+        }
         for value in [Value::Nil, Value::Int(2), list(&["granted", "1", "1"])] {
             assert_eq!(renewed(value.clone()).unwrap_err().kind(), "reply_lost", "{value:?}");
             assert_eq!(released(value.clone()).unwrap_err().kind(), "reply_lost", "{value:?}");
