@@ -19,9 +19,9 @@ bench *arguments:
 long *arguments:
     tests/long {{ arguments }}
 
-# Simulates random worlds for a given time: `just soak 2h quorum`.
-soak *arguments:
-    tests/soak {{ arguments }}
+# Simulates random worlds for a given time: `just worlds 2h quorum`.
+worlds *arguments:
+    tests/worlds {{ arguments }}
 
 # Checks formatting, warnings and dependencies, as CI does.
 lint:

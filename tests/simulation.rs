@@ -35,7 +35,7 @@
 //! | P5, P7, P9 | not there: counts are those of most nodes, there are no permits, and the queues are hints |
 //!
 //! `LEASEHOLD_SIM_SEED=7` runs one seed, `LEASEHOLD_SIM_SEEDS=12` the first twelve, `LEASEHOLD_SIM_FROM=1000` as many from
-//! there on. The seeds of a run of all tests are fixed: random ones belong to `tests/soak`.
+//! there on. The seeds of a run of all tests are fixed: random ones belong to `tests/worlds`.
 
 use std::{
     collections::BTreeSet,
