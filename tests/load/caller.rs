@@ -23,7 +23,8 @@ use super::{
 /// The interval at which a holder checks whether it is done.
 const LOOK: Duration = Duration::from_millis(5);
 
-pub(super) struct Caller {
+/// One caller.
+pub(crate) struct Caller {
     pub(super) plan: Rc<Plan>,
     pub(super) keeps: bool,
     pub(super) locks: Addr<LockManager>,
@@ -36,7 +37,8 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    pub(super) async fn run(mut self) {
+    /// Works until it is told to end.
+    pub(crate) async fn run(mut self) {
         while !self.stop.get() {
             let (first_kept, all) = (self.plan.first_kept(), self.plan.resources);
             let mine = if self.keeps { first_kept..all } else { 0..first_kept };

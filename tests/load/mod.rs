@@ -20,6 +20,7 @@ pub(crate) use self::{
     crew::{Crew, work_if_asked},
     plan::{Kind, Plan},
     report::{Report, keep},
+    worker::{Work, look_for_stalls},
 };
 
 /// The capacity of a resource of which permits are taken.

@@ -17,7 +17,7 @@ use actix::Addr;
 use leasehold::{Config, LockManager, LossReason, Shutdown, Statistics, Stats};
 use leasehold_testing::history::History;
 use rand::{SeedableRng, rngs::StdRng};
-use tokio::time::sleep;
+use tokio::{task::JoinHandle, time::sleep};
 
 use super::{caller::Caller, marks::Marks, micros, plan::Plan, repeating::repeating, report::Report};
 
@@ -26,50 +26,93 @@ const LOOK: Duration = Duration::from_millis(5);
 /// A look that comes so much later than the one before is a stall.
 const STALL: u64 = 15_000;
 
+/// The managers and callers of one process, and what they write down.
+pub(crate) struct Work {
+    plan: Rc<Plan>,
+    seed: u64,
+    pub(crate) managers: Vec<Addr<LockManager>>,
+    pub(crate) report: Rc<RefCell<Report>>,
+    pub(crate) history: Rc<History>,
+    pub(crate) stop: Rc<Cell<bool>>,
+    marks: Rc<Marks>,
+    callers: Vec<JoinHandle<()>>,
+}
+
+impl Work {
+    /// Starts the managers and the callers. Their marks stand beside `file`.
+    pub(crate) fn start(plan: Plan, file: &Path, seed: u64) -> Self {
+        let config = Config::from_toml(&plan.config).unwrap();
+        let managers = (0..plan.managers).map(|_| start(&config, plan.repeated)).collect();
+        let (report, history) = (Rc::new(RefCell::new(Report::default())), Rc::new(History::new()));
+        let (stop, marks) = (Rc::new(Cell::new(false)), Rc::new(Marks::beside(file)));
+        let plan = Rc::new(plan);
+        let mut work = Self { plan, seed, managers, report, history, stop, marks, callers: Vec::new() };
+        for number in 0..work.plan.callers {
+            let (plan, stop) = (Rc::clone(&work.plan), Rc::clone(&work.stop));
+            let caller = work.caller(number, number < plan.keepers, plan, stop);
+            work.callers.push(actix_rt::spawn(caller.run()));
+        }
+        work
+    }
+
+    /// Makes one more caller, which does what `plan` says until `stop` is true.
+    pub(crate) fn caller(&self, number: usize, keeps: bool, plan: Rc<Plan>, stop: Rc<Cell<bool>>) -> Caller {
+        Caller {
+            plan,
+            keeps,
+            locks: self.managers[number % self.managers.len()].clone(),
+            owner: format!("caller {number} of process {}", self.seed),
+            random: StdRng::seed_from_u64(self.seed * 1_000 + number as u64),
+            report: Rc::clone(&self.report),
+            history: Rc::clone(&self.history),
+            stop,
+            marks: Rc::clone(&self.marks),
+        }
+    }
+
+    /// Checks that the counters of the managers have the sums that they promise.
+    pub(crate) async fn sums_hold(&self) {
+        for manager in &self.managers {
+            sums_of_one_hold(&manager.send(Stats).await.unwrap());
+        }
+    }
+
+    /// Tells the callers to end, and waits for them.
+    pub(crate) async fn finish(&mut self) {
+        self.stop.set(true);
+        for caller in self.callers.drain(..) {
+            caller.await.unwrap();
+        }
+        self.sums_hold().await;
+    }
+
+    /// Shuts the managers down, as the last line of a `main` should: what was cancelled a moment ago is released before the process
+    /// ends.
+    pub(crate) async fn shut_down(self) {
+        for manager in self.managers {
+            manager.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
+        }
+    }
+}
+
 /// Runs the callers of one process until its input is closed, and writes the report to `file`.
 pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
     actix::System::new().block_on(async {
-        let plan = Rc::new(plan);
-        let config = Config::from_toml(&plan.config).unwrap();
-        let managers: Vec<_> = (0..plan.managers).map(|_| start(&config, plan.repeated)).collect();
-        let (report, history) = (Rc::new(RefCell::new(Report::default())), Rc::new(History::new()));
-        let (stop, marks) = (Rc::new(Cell::new(false)), Rc::new(Marks::beside(file)));
-        let callers = (0..plan.callers).map(|caller| {
-            let caller = Caller {
-                plan: Rc::clone(&plan),
-                keeps: caller < plan.keepers,
-                locks: managers[caller % managers.len()].clone(),
-                owner: format!("caller {caller} of process {seed}"),
-                random: StdRng::seed_from_u64(seed * 1_000 + caller as u64),
-                report: Rc::clone(&report),
-                history: Rc::clone(&history),
-                stop: Rc::clone(&stop),
-                marks: Rc::clone(&marks),
-            };
-            actix_rt::spawn(caller.run())
-        });
-        let callers = callers.collect::<Vec<_>>();
-        let witness = actix_rt::spawn(look_for_stalls(Rc::clone(&report)));
+        let mut work = Work::start(plan, file, seed);
+        let witness = actix_rt::spawn(look_for_stalls(Rc::clone(&work.report)));
         let closed = watch_input();
         while !closed.load(Ordering::Relaxed) {
-            sums_hold(&managers).await;
+            work.sums_hold().await;
             sleep(Duration::from_millis(100)).await;
         }
-        stop.set(true);
-        for caller in callers {
-            caller.await.unwrap();
-        }
-        sums_hold(&managers).await;
+        work.finish().await;
         witness.abort();
-        let mut report = report.take();
-        report.held = history.take();
+        let mut report = work.report.take();
+        report.held = work.history.take();
         let told = report.lost().filter(|reason| *reason == LossReason::NotHeld).count() as u64;
         // Some are of callers that had gone before they saw the lease.
-        report.found_lost = not_held(&managers).await.saturating_sub(told);
-        // As the last line of a `main` should: what was cancelled a moment ago is released before the process ends.
-        for manager in managers {
-            manager.send(Shutdown { drain: Duration::ZERO }).await.unwrap();
-        }
+        report.found_lost = not_held(&work.managers).await.saturating_sub(told);
+        work.shut_down().await;
         report.write(file);
     });
 }
@@ -93,7 +136,8 @@ fn watch_input() -> Arc<AtomicBool> {
     closed
 }
 
-async fn look_for_stalls(report: Rc<RefCell<Report>>) {
+/// Writes down when the thread of the callers got no turn.
+pub(crate) async fn look_for_stalls(report: Rc<RefCell<Report>>) {
     loop {
         let before = micros();
         sleep(LOOK).await;
@@ -101,12 +145,6 @@ async fn look_for_stalls(report: Rc<RefCell<Report>>) {
         if now - before > STALL {
             report.borrow_mut().stalls.push((before, now));
         }
-    }
-}
-
-async fn sums_hold(managers: &[Addr<LockManager>]) {
-    for manager in managers {
-        sums_of_one_hold(&manager.send(Stats).await.unwrap());
     }
 }
 

@@ -8,8 +8,8 @@ mod cluster;
 pub(crate) mod faults;
 mod quorum;
 mod row;
-mod scenario;
-mod sentinel;
+pub(crate) mod scenario;
+pub(crate) mod sentinel;
 mod single;
 mod verdict;
 

@@ -81,7 +81,7 @@ pub(crate) struct Seen {
 impl Scenario {
     pub(crate) fn run(&self, length: Length) -> Seen {
         let rig = (self.rig)();
-        let plan = plan(&rig);
+        let plan = plan(&rig.store, &rig.kinds);
         let is_quorum = rig.store.contains("quorum://");
         let (whole, before) = match length {
             Length::Short => (Duration::ZERO, BEFORE),
@@ -103,8 +103,8 @@ impl Scenario {
     }
 }
 
-fn plan(rig: &Rig) -> Plan {
-    let Rig { store, kinds, .. } = rig;
+/// What callers do on a store, with leases that end soon.
+pub(crate) fn plan(store: &str, kinds: &[Kind]) -> Plan {
     let config = format!(
         "[store]\n{store}\n[lease]\nttl = \"3s\"\nrenewal_interval = \"1s\"\n[wait]\nticket_ttl = \"3s\"\n\
          [limits]\nmax_ttl = \"3s\"\n"
@@ -115,7 +115,7 @@ fn plan(rig: &Rig) -> Plan {
         managers: 2,
         callers: 16,
         keepers: 4,
-        kinds: kinds.clone(),
+        kinds: kinds.to_vec(),
         resources: RESOURCES,
         kept: RESOURCES - FIRST_KEPT,
         ttl: (Duration::from_secs(2), LONGEST_TTL),

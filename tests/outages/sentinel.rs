@@ -103,6 +103,7 @@ fn written(master: &RedisServer) -> u64 {
     offset.and_then(|offset| offset.trim_end().parse().ok()).expect("a number")
 }
 
+/// Waits until both replicas follow the master.
 pub(crate) fn wait_for_two_replicas(servers: &Sentinels) {
     until("two replicas follow", || {
         let info = servers.servers[servers.master()].try_command(&["INFO", "replication"]);
