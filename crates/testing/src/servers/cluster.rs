@@ -33,6 +33,11 @@ impl RedisCluster {
         Self::launch(CALM, RedisServer::with_args)
     }
 
+    /// Starts a [`calm`](Self::calm) cluster whose clocks [`advance`](Self::advance) can move, by less than a minute.
+    pub fn calm_with_clock() -> Self {
+        Self::launch(CALM, RedisServer::with_clock_and_args)
+    }
+
     /// Starts a cluster whose clocks [`advance`](Self::advance) can move, and which takes nobody for dead therefore.
     pub fn with_clock() -> Self {
         Self::launch("1000000000", RedisServer::with_clock_and_args)
@@ -99,8 +104,9 @@ impl RedisCluster {
 
     fn set_node_timeout(&self, millis: &str) {
         for node in &self.nodes {
-            // One that is dead is not told.
-            let _ = node.try_command(&["CONFIG", "SET", "cluster-node-timeout", millis]);
+            // One that is dead or frozen is not told.
+            let words = ["CONFIG", "SET", "cluster-node-timeout", millis];
+            let _ = node.try_command_within(&words, Duration::from_secs(2));
         }
     }
 
@@ -128,6 +134,11 @@ impl RedisCluster {
         self.set_node_timeout(MISSED);
         until("the replica is the master", || is_master(&self.nodes[replica]));
         self.set_node_timeout(CALM);
+    }
+
+    /// Returns true if a node runs and is a master.
+    pub fn is_master(&self, node: usize) -> bool {
+        is_master(&self.nodes[node])
     }
 
     /// The place of the master that has this slot.

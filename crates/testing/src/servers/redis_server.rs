@@ -162,6 +162,14 @@ impl RedisServer {
         command.query(&mut connect(self.port())?)
     }
 
+    /// Sends one command on a connection of its own to a server that may be frozen: it fails without an answer within some time.
+    pub fn try_command_within(&self, words: &[&str], time: Duration) -> redis::RedisResult<Value> {
+        let mut connection =
+            redis::Client::open(("127.0.0.1", self.port()))?.get_connection_with_timeout(time)?;
+        connection.set_read_timeout(Some(time))?;
+        redis::cmd(words[0]).arg(&words[1..]).query(&mut connection)
+    }
+
     /// All keys with the milliseconds they have left (-1: no end), in order of name.
     pub fn keys(&self) -> Vec<(String, i64)> {
         let names: Vec<String> =

@@ -89,7 +89,9 @@ impl Sentinels {
 
     /// Has the first sentinel make a replica the master, as an operator does.
     pub fn fail_over(&self) {
-        self.sentinels[0].command(&["SENTINEL", "FAILOVER", SERVICE]).expect("a failover that begins");
+        // It is refused while replicas are not known to be good yet.
+        let words = ["SENTINEL", "FAILOVER", SERVICE];
+        until("a failover begins", || self.sentinels[0].command(&words).is_ok());
     }
 
     /// Waits until another server is the master than this one, which answers no more. Before and after that a calm service
