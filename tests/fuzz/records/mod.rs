@@ -8,8 +8,8 @@ use leasehold::{
     Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
     store::{Acquired, Acquisition, Grant, Hold, Store},
 };
-use leasehold_testing::{servers::RedisServer, waiting::PATIENCE};
-use redis::aio::MultiplexedConnection;
+use leasehold_testing::servers::RedisServer;
+use redis::{AsyncConnectionConfig, aio::MultiplexedConnection};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -41,7 +41,10 @@ impl World {
         let url = format!("redis+unix://{socket}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let client = redis::Client::open(&*url).expect("the URL of a server");
-        let server = runtime.block_on(client.get_multiplexed_async_connection()).expect("a connection");
+        // A machine that is busy may take any time.
+        let patient = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+        let server = client.get_multiplexed_async_connection_with_config(&patient);
+        let server = runtime.block_on(server).expect("a connection");
         Self { runtime, url, server, _folder: folder, _process: process }
     }
 }
@@ -50,6 +53,9 @@ impl World {
 pub fn records(data: &[u8]) {
     WORLD.with(|world| world.runtime.block_on(run(world, &Input::new(data))));
 }
+
+/// The longest time that a store waits for a server.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The main key of the resource with garbage.
 const KEY: &str = "leasehold:{r}";
