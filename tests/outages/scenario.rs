@@ -81,7 +81,7 @@ pub(crate) struct Seen {
 impl Scenario {
     pub(crate) fn run(&self, length: Length) -> Seen {
         let rig = (self.rig)();
-        let plan = plan(&rig.store, &rig.kinds);
+        let plan = Plan { repeated: rig.repeated, ..plan(&rig.store, &rig.kinds) };
         let is_quorum = rig.store.contains("quorum://");
         let (whole, before) = match length {
             Length::Short => (Duration::ZERO, BEFORE),
@@ -111,7 +111,7 @@ pub(crate) fn plan(store: &str, kinds: &[Kind]) -> Plan {
     );
     Plan {
         config,
-        repeated: rig.repeated,
+        repeated: false,
         managers: 2,
         callers: 16,
         keepers: 4,

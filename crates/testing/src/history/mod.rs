@@ -27,7 +27,7 @@
 //!
 //! The histories of several processes are put together before they are checked: [`Held`] can be serialized. They need one
 //! clock. The processes of one Linux host have one, which [`History::new`] reads. [`lines`] has the form in which a history is
-//! given to other checkers.
+//! given to external checkers.
 
 mod believed;
 mod check;

@@ -63,9 +63,17 @@ impl Call {
             let is_over = self.end.is_some() || self.ended.is_some();
             return if is_over { Err("an end of what was not granted".to_owned()) } else { Ok(None) };
         };
+        if self.ended.is_some() && self.end.is_none() {
+            return Err("an `ended` without an `end`".to_owned());
+        }
+        if self.end.is_some() && !matches!(answer, Event::Granted { .. }) {
+            return Err("an end of what was not held".to_owned());
+        }
         let (asked, granted) = (moment(asked), moment(answered));
         let (fence, reentered, end) = match answer {
-            Event::Granted { fence, reentered } => (fence, reentered, self.end.unwrap_or(last + 1)),
+            Event::Granted { fence, reentered } => {
+                (fence, reentered, self.end.unwrap_or(last.saturating_add(1)))
+            }
             Event::Late { fence, reentered } => (fence, reentered, answered),
             _ => {
                 return Ok(Some(Whole::Refused(Request {

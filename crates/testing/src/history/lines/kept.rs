@@ -13,10 +13,13 @@ use super::Transcript;
 const FOLDER: &str = "LEASEHOLD_HISTORIES";
 
 fn folder() -> Option<PathBuf> {
-    env::var_os(FOLDER).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+    let folder = env::var_os(FOLDER).filter(|folder| !folder.is_empty()).map(PathBuf::from)?;
+    // Each test program runs in the folder of its package.
+    assert!(folder.is_absolute(), "{FOLDER} has to be an absolute path, and is {}", folder.display());
+    Some(folder)
 }
 
-/// Returns true if the histories of tests are to be kept, because `LEASEHOLD_HISTORIES` names a folder.
+/// Returns true if the histories of tests are to be kept, because `LEASEHOLD_HISTORIES` names a folder, by an absolute path.
 pub fn is_wanted() -> bool {
     folder().is_some()
 }

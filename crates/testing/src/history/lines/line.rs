@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use leasehold::{Mode, Owner, env::Moment};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Line {
@@ -16,7 +17,6 @@ pub(super) struct Line {
 
 /// The lease, or the request, that a line is about.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub(super) struct About {
     pub(super) process: u64,
     pub(super) id: usize,
@@ -31,15 +31,19 @@ pub(super) enum Event {
     },
     Acquire {
         mode: Share,
+        // Null has to be written: a name with an error in it would be no owner.
+        #[serde(deserialize_with = "Option::deserialize")]
         owner: Option<String>,
         ttl: u64,
     },
     End,
     Granted {
+        #[serde(deserialize_with = "Option::deserialize")]
         fence: Option<u64>,
         reentered: bool,
     },
     Late {
+        #[serde(deserialize_with = "Option::deserialize")]
         fence: Option<u64>,
         reentered: bool,
     },
@@ -75,6 +79,18 @@ impl About {
 }
 
 impl Line {
+    /// Reads a line, in which all fields of its event are and no others.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let told = |error: serde_json::Error| error.to_string();
+        let line: Self = serde_json::from_str(text).map_err(told)?;
+        // serde denies no unknown fields where one struct is part of another.
+        let (given, known): (Value, Value) =
+            (serde_json::from_str(text).map_err(told)?, serde_json::to_value(&line).map_err(told)?);
+        let unknown =
+            given.as_object().into_iter().flat_map(Map::keys).find(|name| known.get(name).is_none());
+        unknown.map_or(Ok(line), |name| Err(format!("no field of this event: `{name}`")))
+    }
+
     /// Returns the place of the line among all. Of one moment, what begins comes before what is answered: it may have been the first.
     pub(super) fn place(&self) -> (u64, u8, usize) {
         let rank = match self.event {

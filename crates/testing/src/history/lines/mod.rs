@@ -16,11 +16,11 @@
 //! | `may_forget` | no call: the store may forget leases from `at` until `until`, as an asynchronous replica does | `until` |
 //!
 //! A lease is held from `granted` until `end`: a renewal needs no line, for it only puts the end off. A request without an answer
-//! may have had its effect or not. A lease without an end is held until the last line. Lines are in the order of their moments, with
-//! calls first.
+//! may have had its effect or not. A lease without an `end` has no `ended` and is held until the last line; one that is `late` has
+//! neither. Lines are in the order of their moments, with calls first. A line has all fields of its event, and no others.
 //!
 //! After `ended` the store may still have the lease: a release is on its way, or a TTL runs. That matters only to the same owner, who
-//! may re-enter it. So a checker that judges re-entries takes no `end` for answered before the last line.
+//! may re-enter it. So a checker that judges re-entries lets a hold be re-entered until two TTLs after its `ended`.
 
 mod call;
 mod kept;
@@ -114,7 +114,7 @@ impl Transcript {
         let (mut read, mut calls, mut last) = (Self::default(), BTreeMap::new(), 0);
         for (number, text) in (1..).zip(text.lines()) {
             let unreadable = |what: String| Unreadable { line: number, what };
-            let line: Line = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+            let line = Line::read(text).map_err(unreadable)?;
             last = last.max(line.at);
             if let Event::MayForget { until } = line.event {
                 read.may_forget = Some((moment(line.at), moment(until)));

@@ -81,6 +81,7 @@ fn without_an_end_a_lease_is_held_until_the_last_line_and_without_an_answer_noth
     assert!(ended > at(4) && ended < at(5), "{ended:?}");
     let unknown = without(&["granted", "end", "ended"]).unwrap();
     assert_eq!((unknown.leases.len(), unknown.refused.len()), (0, 1));
+    assert_eq!(without(&["end"]).unwrap_err().what, "an `ended` without an `end`");
     assert_eq!(without(&["acquire"]).unwrap_err().line, 1);
     assert_eq!(without(&["granted"]).unwrap_err().line, 1);
 }
@@ -102,6 +103,30 @@ fn a_line_that_cannot_be_read_is_told_with_its_number() {
     );
     assert_eq!(broken(2, "1000000000", "1"), "line 1: an answer before its call");
     assert_eq!(broken(4, "released", "lost"), "line 1: a loss has a reason, and nothing else has one");
+    for (number, name) in [(1, "owner"), (2, "fence"), (2, "process"), (2, "id"), (2, "resource")] {
+        let told = broken(number, &format!("\"{name}\":"), &format!("\"{name}s\":"));
+        assert!(told.starts_with(&format!("line {number}: missing field `{name}`")), "{told}");
+    }
+    assert_eq!(broken(3, "}", r#","fence":7}"#), "line 3: no field of this event: `fence`");
+    assert_eq!(broken(4, "}", r#","by":"me"}"#), "line 4: no field of this event: `by`");
     let twice = text.clone() + &text;
     assert_eq!(Transcript::read(&twice).unwrap_err().line, 5);
+}
+
+#[test]
+fn only_what_was_held_has_an_end() {
+    let text = Transcript::of([(0, &held(1, 2))]).to_lines();
+    for answer in [r#""late","fence":7,"reentered":false"#, r#""refused""#] {
+        let text = text.replace(r#""granted","fence":7,"reentered":false"#, answer);
+        assert_eq!(Transcript::read(&text).unwrap_err().what, "an end of what was not held");
+    }
+}
+
+#[test]
+fn the_last_moment_that_can_be_written_has_none_after_it() {
+    let text = Transcript::of([(0, &held(1, 2))])
+        .to_lines()
+        .replace("\"at\":1000000000,", "\"at\":18446744073709551615,");
+    let text: String = text.lines().take(2).map(|line| line.to_owned() + "\n").collect();
+    assert!(Transcript::read(&text).is_ok());
 }
