@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leasehold::{Fence, Mode, Owner, ResourceName, env::Moment};
-use leasehold_sim::linearizable::is_that_of_a_lock;
+use leasehold_sim::linearizable::{is_that_of_a_lock, kept_until};
 use leasehold_testing::history::{Held, conflicting};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -45,10 +45,13 @@ impl Search<'_> {
         let all = |places: &[usize]| places.iter().map(|place| &self.0[*place]).collect::<Vec<_>>();
         let (holders, before) = (all(holders), all(before));
         let others = holders.iter().filter(|other| !entered(other)).map(|other| (other, other.mode));
-        let reenters = holders.iter().any(|other| entered(other) && other.fence == lease.fence);
+        let is_kept = |other: &Held| lease.asked <= kept_until(other);
+        let reenters =
+            holders.iter().any(|other| entered(other) && other.fence == lease.fence && is_kept(other));
         let mut same = before.iter().filter(|other| other.fence == lease.fence).peekable();
+        let is_beside = |other: &Held| other.mode == Mode::Shared && lease.asked <= other.granted;
         let of_readers =
-            lease.mode == Mode::Shared && same.peek().is_some() && same.all(|other| other.mode == lease.mode);
+            lease.mode == Mode::Shared && same.peek().is_some() && same.all(|other| is_beside(other));
         let largest = before.iter().map(|other| other.fence).max();
         let is_next =
             lease.fence > largest.flatten() || (reenters || of_readers) && Some(lease.fence) == largest;
@@ -74,7 +77,7 @@ fn random_history(random: &mut StdRng) -> Vec<Held> {
             owner: owner.map(|owner| Owner::new(owner).unwrap()),
             reentered: false,
             fence: Some(Fence::new(fence)),
-            ttl: Duration::from_secs(60),
+            ttl: Duration::from_secs(random.random_range(0..4)),
             asked: at(asked),
             granted: at(granted),
             valid_until: at(ended),

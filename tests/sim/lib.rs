@@ -4,6 +4,7 @@ mod agreed;
 pub mod checked;
 pub mod checker;
 mod client;
+pub mod contention;
 mod fleet;
 pub mod history;
 pub mod linearizable;
