@@ -8,7 +8,10 @@ use leasehold::{
     LockManager, QuorumOptions, QuorumStore,
     store::{QuorumNode, Store},
 };
-use leasehold_sim::linearizable::{contended, histories, is_that_of_a_lock};
+use leasehold_sim::{
+    contention::contended,
+    linearizable::{histories, is_that_of_a_lock},
+};
 use leasehold_testing::servers::{RedisCluster, RedisServer, Sentinels};
 use support::patient;
 use tokio::time::sleep;
@@ -31,7 +34,11 @@ pub(crate) fn manager(store: impl Store) -> Addr<LockManager> {
     LockManager::builder(Arc::new(store)).start_here().unwrap()
 }
 
-/// Has callers make histories of a topology. Something happens to its servers during every fourth.
+/// The number of kinds of faults.
+const FAULTS: usize = 3;
+
+/// Has callers make histories of a topology. Something happens to its servers during three of four, each time something else: of the
+/// next four, other kinds of callers have it.
 async fn make(
     topology: &str,
     kinds: &[Kind],
@@ -44,9 +51,10 @@ async fn make(
         let turns = if kind == Kind::ReEntrant { TURNS_OF_OWNERS } else { TURNS };
         let resource = format!("{topology}/{number}");
         let beside = async {
-            if number % 4 == 3 {
+            let which = (number + number / kinds.len()) % (FAULTS + 1);
+            if which < FAULTS {
                 sleep(Duration::from_millis(3)).await;
-                fault(number / 4).await;
+                fault(which).await;
             }
         };
         let transcript = Callers { managers: &managers, resource, kind, turns }.history(beside).await;
@@ -55,6 +63,8 @@ async fn make(
         for history in histories(held.iter().copied()) {
             assert!(is_that_of_a_lock(&history), "{topology} {number}, {kind:?}: {history:#?}");
         }
+        let reentered = held.iter().any(|lease| lease.reentered);
+        assert_eq!(reentered, kind == Kind::ReEntrant, "{topology} {number}: {held:#?}");
         (held.len(), contended(held.iter().copied()), transcript.refused.len())
     };
     let made: Vec<_> = stream::iter((0..wanted()).map(one)).buffer_unordered(AT_A_TIME).collect().await;
@@ -71,7 +81,7 @@ const ALL: [Kind; 4] = [Kind::Exclusive, Kind::ReadWrite, Kind::Permits, Kind::R
 
 /// Cuts the connections, forgets the scripts, or stops the server for a moment.
 async fn disturb(server: &RedisServer, number: usize) {
-    match number % 3 {
+    match number % FAULTS {
         0 => drop(server.try_command(&["CLIENT", "KILL", "TYPE", "normal"])),
         1 => drop(server.try_command(&["SCRIPT", "FLUSH"])),
         _ => {
@@ -101,7 +111,12 @@ async fn histories_of_sentinel_are_those_of_a_lock() {
 async fn histories_of_a_cluster_are_those_of_a_lock() {
     let cluster = RedisCluster::calm();
     let open = || manager(patient::open(&cluster.url()));
-    let fault = async |number: usize| disturb(&cluster.nodes[number % 3], number / 3).await;
+    // Every node, for one of them has the resource.
+    let fault = async |number: usize| {
+        for node in &cluster.nodes {
+            disturb(node, number).await;
+        }
+    };
     make("cluster", &ALL, open, fault).await;
 }
 
