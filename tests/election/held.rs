@@ -11,13 +11,13 @@ use crate::election::{
 };
 
 /// Returns the terms, each from its first tick to its last: in between it was certainly held. `ready` has the moments from which the
-/// processes stood for the lead.
+/// processes stood for the lead. Two processes with one fence have a term each.
 pub(crate) fn transcript(ticks: &[Tick], ready: &BTreeMap<usize, u64>) -> Transcript {
     let resource = ResourceName::new(RESOURCE).unwrap();
-    let mut terms: BTreeMap<u64, Vec<&Tick>> = BTreeMap::new();
-    ticks.iter().for_each(|tick| terms.entry(tick.fence).or_default().push(tick));
-    let lease = |(fence, ticks): (u64, Vec<&Tick>)| {
-        let (process, moments) = (ticks[0].process, ticks.iter().map(|tick| tick.at));
+    let mut terms: BTreeMap<(u64, usize), Vec<&Tick>> = BTreeMap::new();
+    ticks.iter().for_each(|tick| terms.entry((tick.fence, tick.process)).or_default().push(tick));
+    let lease = |((fence, process), ticks): ((u64, usize), Vec<&Tick>)| {
+        let moments = ticks.iter().map(|tick| tick.at);
         let known = [Some(ready[&process]), moments.clone().min(), moments.max()];
         let known = known.map(|micros| Moment::since_origin(Duration::from_micros(micros.expect("a tick"))));
         (process as u64, Held::exclusive(resource.clone(), Fence::new(fence), TTL, known))
