@@ -158,7 +158,13 @@ impl Fleet {
             self.until("ended", |fleet| fleet.heard[*process].ended.is_some());
             assert_eq!(self.heard[*process].ended, Some((0, 0)), "pending and held in process {process}");
         }
-        self.transcript().keep("queue");
         until("only the fence is left", || server.keys().iter().all(|(key, _)| key == "leasehold:fence"));
+    }
+}
+
+impl Drop for Fleet {
+    /// Keeps the history, of a test that fails too.
+    fn drop(&mut self) {
+        self.transcript().keep("queue");
     }
 }

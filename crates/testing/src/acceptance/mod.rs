@@ -55,7 +55,12 @@ mod recorded;
 mod scene;
 mod stamp;
 
-use std::{any::type_name, sync::Arc, time::Duration};
+use std::{
+    any::type_name,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::future::LocalBoxFuture;
 use tokio::runtime::Builder;
@@ -113,7 +118,10 @@ pub fn unique(beginning: &str) -> String {
 pub fn show<W: World + 'static>(fact: fn(Scene) -> LocalBoxFuture<'static, ()>) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let record = Arc::new(Record::default());
-    runtime.block_on(async { fact(Scene::set::<W>(Arc::clone(&record)).await).await });
+    let scene = async { fact(Scene::set::<W>(Arc::clone(&record)).await).await };
+    // A fact that does not hold leaves its history, too.
+    let shown = catch_unwind(AssertUnwindSafe(|| runtime.block_on(scene)));
     let world = type_name::<W>().rsplit("::").next().unwrap_or_default();
     record.take().keep(&format!("acceptance_{}", world.trim_end_matches("World").to_lowercase()));
+    shown.unwrap_or_else(|panic| resume_unwind(panic));
 }
