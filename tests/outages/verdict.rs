@@ -22,7 +22,7 @@ impl Seen {
         self.reports.iter().flat_map(Report::told_late).collect()
     }
 
-    /// The number of histories that a checker of others accepted, or one that it refused. Left out is the time in which conflicts may be.
+    /// The number of histories that an external checker accepted, or one that it refused. Left out is the time in which conflicts may be.
     pub(crate) fn judged(&self, conflicts: Conflicts) -> Result<usize, String> {
         let around = self.outage.0..self.forgotten_until();
         let counts = |held: &&Held| {

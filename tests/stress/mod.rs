@@ -106,7 +106,7 @@ fn check(plan: &Plan, reports: &[Report]) -> Result<String, Vec<String>> {
     Ok(format!(
         "granted {modes:?}, of these {re_entries} re-entries and {lost} lost; refused {refused}, cancelled {cancelled}; \
          errors {:?}; no conflict, fences in order, losses told in time, no key left over; \
-         {accepted} histories accepted by a checker of others",
+         {accepted} histories accepted by an external checker",
         reports.iter().map(|report| &report.errors).filter(|errors| !errors.is_empty()).collect::<Vec<_>>()
     ))
 }
