@@ -96,12 +96,12 @@ fn a_line_that_cannot_be_read_is_told_with_its_number() {
     };
     assert!(broken(2, "}", "").starts_with("line 2: EOF while parsing"));
     assert!(broken(2, "granted", "given").starts_with("line 2: unknown variant `given`"));
-    assert_eq!(broken(3, r#""id":0"#, r#""id":1"#), "line 3: without an `acquire`");
+    assert_eq!(broken(1, r#""id":0"#, r#""id":1"#), "line 2: without an `acquire`");
     assert_eq!(
         broken(3, r#""process":0"#, r#""process":1"#),
         "line 3: the number of another call, or told twice"
     );
-    assert_eq!(broken(2, "1000000000", "1"), "line 1: an answer before its call");
+    assert_eq!(broken(1, r#""at":0"#, r#""at":1500000000"#), "line 1: an answer before its call");
     assert_eq!(broken(4, "released", "lost"), "line 1: a loss has a reason, and nothing else has one");
     for (number, name) in [(1, "owner"), (2, "fence"), (2, "process"), (2, "id"), (2, "resource")] {
         let told = broken(number, &format!("\"{name}\":"), &format!("\"{name}s\":"));
