@@ -22,7 +22,7 @@ use crate::load::{Report, micros_of};
 const SETTLED: u64 = 30_000_000;
 /// How long the end of a lease is remembered: longer than that by more than anybody holds one.
 const REMEMBERED: u64 = 90_000_000;
-/// How many leases of a window are given to the checker of others, whose time grows with the number of those held at once.
+/// How many leases of a window are given to the external checker, whose time grows with the number of those held at once.
 const JUDGED: usize = 1_200;
 
 /// What is kept of one process.
@@ -174,7 +174,7 @@ impl Ledger {
         self.forget(now.saturating_sub(REMEMBERED));
     }
 
-    /// Those of these leases that no limit of the documentation concerns, of as many resources as a checker of others has time for.
+    /// Those of these leases that no limit of the documentation concerns, of as many resources as an external checker has time for.
     fn for_others<'a>(&self, fresh: impl Iterator<Item = &'a Held>) -> Vec<&'a Held> {
         let whole = |held: &&Held| !self.allowed.iter().any(|limit| limit.touches(held));
         let mut resources: BTreeMap<&ResourceName, Vec<&Held>> = BTreeMap::new();

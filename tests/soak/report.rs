@@ -123,7 +123,7 @@ impl Facts<'_> {
             format!("{}, {}", it.ticks.runs, it.ticks.runners)
         });
         row("terms of the singleton", &|it| it.leaders.terms.to_string());
-        row("histories accepted by a checker of others", &|it| it.totals.accepted.to_string());
+        row("histories accepted by an external checker", &|it| it.totals.accepted.to_string());
         row("conflicts that limits.md documents", &|it| counts(&it.totals.documented));
         row("violations", &|it| it.violations.len().to_string());
         text + "\n"

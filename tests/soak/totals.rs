@@ -19,7 +19,7 @@ pub(super) struct Totals {
     pub(super) errors: BTreeMap<String, u64>,
     /// Holders that gave a lock back when asked, and that lost it.
     pub(super) revoked: (u64, u64),
-    /// Histories that a checker of others accepted.
+    /// Histories that an external checker accepted.
     pub(super) accepted: u64,
     /// The conflicts that a limit of the documentation allows, by the limit.
     pub(super) documented: BTreeMap<&'static str, u64>,
