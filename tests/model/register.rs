@@ -26,7 +26,7 @@ const FAILS_OVER: RegisterWorld =
 
 /// Asserts that a world breaks this property without a rule.
 fn found(world: RegisterWorld, property: &'static str, without: RegisterRules) {
-    let path = RegisterWorld { rules: without, ..world }.broken(property, 24);
+    let path = RegisterWorld { rules: without, ..world }.broken(property, 22);
     assert!(path.is_some(), "not found: {property}");
 }
 
@@ -43,27 +43,27 @@ fn a_tick_runs_at_most_once_and_ticks_go_forward() {
     found(TWO, ONCE, RegisterRules { looks_at_the_last: false, ..TODAY });
     found(TWO, FORWARD, RegisterRules { compares_revisions: false, ..TODAY });
     found(TWO, NO_OLDER_FENCE, RegisterRules { steps_down: false, ..TODAY });
-    clean(TWO, 22, 100_000);
-    clean(DIES, 18, 50_000);
+    clean(TWO, 18, 100_000);
+    clean(DIES, 16, 50_000);
 }
 
 #[test]
 fn a_tick_is_not_claimed_before_its_time() {
     found(AHEAD, IN_TIME, RegisterRules { compares_the_time: false, ..TODAY });
-    clean(AHEAD, 24, 1_000);
+    clean(AHEAD, 22, 1_000);
 }
 
 #[test]
 fn a_store_that_forgets_everything_runs_nothing_again() {
     found(LOSES, GOES_ON, RegisterRules { begins_anew: false, ..TODAY });
     found(LOSES, ONCE, RegisterRules { looks_before_it_begins: false, ..TODAY });
-    clean(LOSES, 26, 100_000);
+    clean(LOSES, 24, 100_000);
 }
 
 #[test]
 fn a_runner_remembers_what_a_failover_has_lost() {
     found(FAILS_OVER, ONCE, RegisterRules { remembers: false, ..TODAY });
-    clean(FAILS_OVER, 24, 10_000);
+    clean(FAILS_OVER, 22, 10_000);
     // As docs/schedule.md says.
     found(RegisterWorld { elects_early: true, ..FAILS_OVER }, ONCE, TODAY);
 }

@@ -4,6 +4,10 @@
 //! only mostly, and the register alone has to keep the promises. A process has one call in flight. Its answer may be lost, and a
 //! call whose connection broke may be executed late. One tick of the schedule is due at each tick of the server's clock, and
 //! `Misfire::Once` makes up for missed ones.
+//!
+//! One order is left out: a call that begins the schedule stalls in its connection, the store loses everything, and the call
+//! arrives after that. It begins the schedule with its old time, and ticks that have run may run again. No clock tells such a
+//! call from one in time. So a lost store loses the calls on their way too, and no connection breaks in a world that loses.
 
 mod process;
 
@@ -17,15 +21,15 @@ pub const PROCESSES: usize = 2;
 /// A look, a change and a claim take no more.
 const STEPS_OF_A_TICK: usize = 8;
 
-/// The name of a property.
+/// No tick runs a second time, whoever runs it.
 pub const ONCE: &str = "a tick runs at most once";
-/// The name of a property.
+/// No write makes the last tick of a schedule an earlier one.
 pub const FORWARD: &str = "ticks go forward";
-/// The name of a property.
+/// No write makes the fence of the last claim a smaller one.
 pub const NO_OLDER_FENCE: &str = "an older fence writes over no newer one";
-/// The name of a property.
+/// No tick is claimed that is later than the clock of the store.
 pub const IN_TIME: &str = "a tick is claimed when its time has come";
-/// The name of a property.
+/// A living process that is elected runs a tick that was not due before, if nothing bad happens any more.
 pub const GOES_ON: &str = "a schedule goes on";
 
 /// The rules of a register and its runners, each of which is kept or not.
@@ -302,7 +306,7 @@ impl RegisterWorld {
     fn goes_on(&self, state: &RegisterState) -> bool {
         let Some(which) = state.processes.iter().position(|process| process.is_alive) else { return true };
         let mut state = state.clone();
-        let runs = state.ran.len();
+        let now = state.now;
         while let Some(call) = state.late.pop() {
             state.execute(call, self.rules);
         }
@@ -314,7 +318,8 @@ impl RegisterWorld {
                 state.send(which, Doing::Looking, RegisterCall::Read);
             }
         }
-        state.ran.len() > runs
+        // A claim on its way, or an answer to one, is of no later tick.
+        state.ran.iter().any(|tick| *tick > now)
     }
 }
 
