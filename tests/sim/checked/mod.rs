@@ -1,6 +1,7 @@
 //! Worlds that a model checker looks at, in every order in which things can happen.
 //!
-//! All states up to a depth are looked at; `LEASEHOLD_MODEL_DEPTH=21` looks further, which takes minutes and gigabytes.
+//! All states of so many steps are looked at. `LEASEHOLD_MODEL_DEPTH=18` looks further in the worlds of a quorum, which takes
+//! minutes and gigabytes.
 
 pub mod queue;
 mod quorum;
@@ -10,7 +11,7 @@ pub mod traces;
 
 use std::{env, fmt::Debug, hash::Hash, thread, time::Instant};
 
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
 pub use self::{
     queue::QueueWorld,
@@ -21,8 +22,9 @@ pub use self::{
 
 impl World {
     /// Looks at all that can happen in so many steps. Answers how many states there are, and how a property is broken, if one is.
-    pub fn check(self, depth: usize) -> (usize, Option<String>) {
-        check(self, depth)
+    pub fn check(self, steps: usize) -> (usize, Option<String>) {
+        let named = env::var("LEASEHOLD_MODEL_DEPTH");
+        check(self, named.map_or(steps, |steps| steps.parse().expect("a number")))
     }
 
     /// Returns a way in which a property is broken.
@@ -33,40 +35,43 @@ impl World {
 
 impl QueueWorld {
     /// Looks at all that can happen in so many steps. Answers how many states there are, and how a property is broken, if one is.
-    pub fn check(self, depth: usize) -> (usize, Option<String>) {
-        check(self, depth)
+    pub fn check(self, steps: usize) -> (usize, Option<String>) {
+        check(self, steps)
     }
 
-    /// Returns a way in which a property is broken, the shortest of at most so many steps.
-    pub fn broken(self, property: &'static str, depth: usize) -> Option<String> {
-        broken_within(self, property, depth)
+    /// Returns a way in which a property is broken, or on which a state is reached: the shortest of at most so many steps.
+    pub fn broken(self, property: &'static str, steps: usize) -> Option<String> {
+        broken_within(self, property, steps)
     }
 }
 
 impl RegisterWorld {
     /// Looks at all that can happen in so many steps. Answers how many states there are, and how a property is broken, if one is.
-    pub fn check(self, depth: usize) -> (usize, Option<String>) {
-        check(self, depth)
+    pub fn check(self, steps: usize) -> (usize, Option<String>) {
+        check(self, steps)
     }
 
     /// Returns a way in which a property is broken, the shortest of at most so many steps.
-    pub fn broken(self, property: &'static str, depth: usize) -> Option<String> {
-        broken_within(self, property, depth)
+    pub fn broken(self, property: &'static str, steps: usize) -> Option<String> {
+        broken_within(self, property, steps)
     }
 }
 
 impl ThinWorld {
     /// Looks at all that can happen in so many steps. Answers how many states there are, and how a property is broken, if one is.
-    pub fn check(self, depth: usize) -> (usize, Option<String>) {
-        check(self, depth)
+    pub fn check(self, steps: usize) -> (usize, Option<String>) {
+        check(self, steps)
     }
 }
 
-/// Steps that are looked at when a way is sought on which a property is broken.
-const FAR: usize = 24;
+/// The most steps of a way on which a property is broken.
+const FAR: usize = 22;
+
+/// The checker counts the first state, and looks at no state of the last depth.
+const BESIDE_THE_STEPS: usize = 2;
 
 /// Looks at all that can happen in so many steps. Answers how many states there are, and how a property is broken, if one is.
-fn check<M>(world: M, depth: usize) -> (usize, Option<String>)
+fn check<M>(world: M, steps: usize) -> (usize, Option<String>)
 where
     M: Model<State: Clone + Debug + PartialEq + Hash + Send + Sync, Action: Debug + Clone + PartialEq>
         + Debug
@@ -74,13 +79,15 @@ where
         + Sync
         + 'static,
 {
-    let depth = env::var("LEASEHOLD_MODEL_DEPTH").map_or(depth, |depth| depth.parse().expect("a number"));
     let (name, began) = (format!("{world:?}"), Instant::now());
     let threads = thread::available_parallelism().map_or(2, usize::from);
-    let checker = world.checker().threads(threads).target_max_depth(depth).spawn_bfs().join();
+    let checker =
+        world.checker().threads(threads).target_max_depth(steps + BESIDE_THE_STEPS).spawn_bfs().join();
     let states = checker.unique_state_count();
-    println!("{name}: {states} states, depth {}, {:.0?}", checker.max_depth(), began.elapsed());
-    let broken = checker.discoveries().into_iter().next();
+    println!("{name}: {states} states, {steps} steps, {:.0?}", began.elapsed());
+    let promises =
+        |property: &'static str| checker.model().property(property).expectation == Expectation::Always;
+    let broken = checker.discoveries().into_iter().find(|(property, _)| promises(property));
     (states, broken.map(|(property, path)| format!("{property}: {path}")))
 }
 
@@ -92,13 +99,14 @@ where
         + 'static,
 {
     let until = HasDiscoveries::AnyOf([property].into());
-    let checker = world.checker().target_max_depth(FAR).finish_when(until).spawn_dfs().join();
+    let checker =
+        world.checker().target_max_depth(FAR + BESIDE_THE_STEPS).finish_when(until).spawn_dfs().join();
     println!("{} states until this breaks: {property}", checker.unique_state_count());
     checker.discovery(property).map(|path| path.to_string())
 }
 
 /// Returns the shortest way in which a property is broken.
-fn broken_within<M>(world: M, property: &'static str, depth: usize) -> Option<String>
+fn broken_within<M>(world: M, property: &'static str, steps: usize) -> Option<String>
 where
     M: Model<State: Clone + Debug + PartialEq + Hash + Send + Sync, Action: Debug + Clone + PartialEq>
         + Send
@@ -106,7 +114,8 @@ where
         + 'static,
 {
     let until = HasDiscoveries::AnyOf([property].into());
-    let checker = world.checker().target_max_depth(depth).finish_when(until).spawn_bfs().join();
+    let checker =
+        world.checker().target_max_depth(steps + BESIDE_THE_STEPS).finish_when(until).spawn_bfs().join();
     println!("{} states until this breaks: {property}", checker.unique_state_count());
     checker.discovery(property).map(|path| path.to_string())
 }

@@ -13,9 +13,9 @@ const CLIENTS: usize = 2;
 const MAX_TTL: Duration = Duration::from_secs(1);
 const OLD: Duration = Duration::from_secs(10);
 
-/// The name of a property.
+/// A later grant has a larger fence.
 pub const FENCES: &str = "fences grow";
-/// The name of a property.
+/// No two clients believe at one time that they hold.
 pub const ONE_HOLDER: &str = "one client holds at a time";
 
 /// Which rules hold: those of the library, or some that it had before.
