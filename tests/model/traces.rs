@@ -1,15 +1,19 @@
 //! Random traces of the models, executed on a real server and on the store in memory, which have to answer as the model does.
 //!
-//! `LEASEHOLD_TRACES=1000` takes more of them. A tick of the model is a hundred seconds of both stores' clocks.
+//! `LEASEHOLD_TRACES=1000` takes more of them. A tick of the model is a hundred seconds of both stores' clocks. Answers, holders,
+//! waiters and messages to waiters are compared after each call, in every second trace with calls in batches.
 
-use std::{collections::BTreeMap, env, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    sync::Arc,
+    time::Duration,
+};
 
-use futures_util::StreamExt;
 use leasehold::{
     Fence, HolderState, MemoryStore, Mode, RedisStore, ResourceName, Token,
     store::{
-        Acquired, Acquisition, Hold, Inbox, Notification, Notifications, QueueTicket, RegisterVerdict,
-        RegisterWrite, Released, Renewed, Store,
+        Acquired, Acquisition, Hold, QueueTicket, RegisterVerdict, RegisterWrite, Released, Renewed, Store,
     },
 };
 use leasehold_sim::checked::{
@@ -20,7 +24,9 @@ use leasehold_sim::checked::{
 use leasehold_testing::servers::RedisServer;
 use support::{clock::TestClock, patient};
 
-const TICK: Duration = Duration::from_secs(100);
+use super::ears::{Ears, inbox};
+
+pub(crate) const TICK: Duration = Duration::from_secs(100);
 /// The server's clock also moves by itself: what ends with a tick ends half a tick before it.
 const HALF: Duration = Duration::from_secs(50);
 
@@ -32,23 +38,13 @@ struct Stores {
     clock: Arc<TestClock>,
     redis: RedisStore,
     memory: MemoryStore,
-    _heard: Vec<Notifications>,
 }
 
 impl Stores {
-    async fn start() -> Self {
+    fn start() -> Self {
         let (server, clock) = (RedisServer::with_clock(), Arc::new(TestClock::new()));
         let (redis, memory) = (patient::open(&server.url()), MemoryStore::new(clock.clone()));
-        let mut heard = Vec::new();
-        for which in 0..CLIENTS {
-            for mut notifications in [redis.listen(&inbox(which, false)), memory.listen(&inbox(which, false))]
-            {
-                let first = notifications.next().await;
-                assert!(matches!(first, Some(Notification::Subscribed)), "{first:?}");
-                heard.push(notifications);
-            }
-        }
-        Self { server, clock, redis, memory, _heard: heard }
+        Self { server, clock, redis, memory }
     }
 
     fn each(&self) -> [(&'static str, &dyn Store); 2] {
@@ -59,11 +55,6 @@ impl Stores {
         self.clock.advance(TICK);
         self.server.advance(TICK);
     }
-}
-
-/// The inbox of a client. Nobody listens to that of a deaf one.
-fn inbox(which: usize, is_deaf: bool) -> Inbox {
-    Inbox(Token::from_bits(1 + which as u128 + if is_deaf { 100 } else { 0 }))
 }
 
 fn lasting(ticks: u8) -> Duration {
@@ -86,6 +77,8 @@ struct QueueTrace<'a> {
     store: &'a dyn Store,
     /// The fences of the model, and those of the store beside them.
     fences: BTreeMap<u8, Fence>,
+    /// True if acquisitions and releases are the second of a batch, behind those of another resource.
+    in_batches: bool,
 }
 
 impl QueueTrace<'_> {
@@ -115,8 +108,34 @@ impl QueueTrace<'_> {
         }
     }
 
-    async fn step(&mut self, step: &QueueStep) -> Found {
+    /// An acquisition or a hold of another resource.
+    fn beside(&self) -> Acquisition {
+        let mut beside = self.acquisition(0);
+        beside.hold.resource = ResourceName::new(format!("beside/{}", self.number)).expect("a name");
+        beside
+    }
+
+    async fn acquire(&self, token: u8) -> Result<Acquired, String> {
+        let mut asked = vec![Arc::new(self.acquisition(token))];
+        asked.extend(self.in_batches.then(|| Arc::new(self.beside())));
+        asked.reverse();
+        let mut answers = self.store.acquire_each(&asked).await;
+        answers.pop().ok_or("no answer")?.map_err(|error| error.to_string())
+    }
+
+    async fn release(&self, token: u8) -> Result<Released, String> {
+        let (own, beside) = (self.hold(token), self.beside().hold);
+        let both = [(&beside, Duration::ZERO), (&own, Duration::ZERO)];
+        let mut answers = self.store.release_each(&both[usize::from(!self.in_batches)..]).await;
+        answers.pop().ok_or("no answer")?.map_err(|error| error.to_string())
+    }
+
+    async fn step(&mut self, step: &QueueStep, ears: &mut Ears) -> Found {
         self.call(step).await?;
+        let told = step.told.iter().map(|(token, told)| (client_of(*token), self.hold(*token).token, *told));
+        let mut told: Vec<_> = told.collect();
+        told.sort_by_key(|(which, ..)| *which);
+        same(told, ears.heard(self.store).await?)?;
         let seen = self.store.inspect(&self.resource, 100).await.map_err(|error| error.to_string())?;
         let prefix = |token: &u8| self.hold(*token).token.prefix();
         let mut holders: Vec<_> = seen.holders.iter().filter(|it| it.state == HolderState::Holding).collect();
@@ -134,29 +153,23 @@ impl QueueTrace<'_> {
     async fn call(&mut self, step: &QueueStep) -> Found {
         let failed = |error: leasehold::StoreError| error.to_string();
         match step.call {
-            QueueCall::Acquire(token, _) => {
-                let answer = self.store.acquire(&self.acquisition(token)).await.map_err(failed)?;
-                match (step.answer, answer) {
-                    (QueueAnswer::Granted(model), Acquired::Granted(real)) => self.compare(model, real.fence),
-                    (QueueAnswer::Queued(model), Acquired::Queued { ahead, .. }) => {
-                        same(u64::from(model), ahead)
-                    }
-                    (model, real) => Err(format!("the model answers {model:?}, and the store {real:?}")),
-                }
-            }
+            QueueCall::Acquire(token, _) => match (step.answer, self.acquire(token).await?) {
+                (QueueAnswer::Granted(model), Acquired::Granted(real)) => self.compare(model, real.fence),
+                (QueueAnswer::Queued(model), Acquired::Queued { ahead, .. }) => same(u64::from(model), ahead),
+                (model, real) => Err(format!("the model answers {model:?}, and the store {real:?}")),
+            },
             QueueCall::Renew(token) => {
                 let renewed = self.store.renew(&self.hold(token), lasting(TTL)).await.map_err(failed)?;
                 same(step.answer, QueueAnswer::Held(renewed == Renewed::Extended))
             }
             QueueCall::Release(token) => {
-                let released = self.store.release(&self.hold(token), Duration::ZERO).await.map_err(failed)?;
-                same(step.answer, QueueAnswer::Held(released == Released::Freed))
+                same(step.answer, QueueAnswer::Held(self.release(token).await? == Released::Freed))
             }
             QueueCall::HandOff(from, to, overtake) => {
                 let (from, to) = (self.hold(from), self.acquisition(to));
                 let handed_off = self.store.hand_off(&from, &to, overtake).await.map_err(failed)?;
-                let QueueAnswer::HandedOff(model, others_wait) = step.answer else { return Ok(()) };
-                same(others_wait, handed_off.others_wait)?;
+                let QueueAnswer::HandedOff(held, model, others_wait) = step.answer else { return Ok(()) };
+                same((held, others_wait), (handed_off.released == Released::Freed, handed_off.others_wait))?;
                 match (model, handed_off.acquired.map_err(failed)?) {
                     (Some(model), Acquired::Granted(real)) => self.compare(model, real.fence),
                     (None, Acquired::Queued { .. }) => Ok(()),
@@ -185,19 +198,76 @@ impl QueueTrace<'_> {
     }
 }
 
-async fn run(stores: &Stores, world: QueueWorld, number: u64) -> usize {
-    let steps = world.trace(number, 150);
+/// A kind of call and answer: which of the ways through the scripts it takes.
+fn kind(step: &QueueStep, in_batches: bool) -> String {
+    let (call, answer) = match (step.call, step.answer) {
+        (QueueCall::Acquire(..), QueueAnswer::Granted(_)) => ("acquire", "granted"),
+        (QueueCall::Acquire(..), _) => ("acquire", "queued"),
+        (QueueCall::Renew(_), QueueAnswer::Held(true)) => ("renew", "held"),
+        (QueueCall::Renew(_), _) => ("renew", "not held"),
+        (QueueCall::Release(_), QueueAnswer::Held(true)) => ("release", "held"),
+        (QueueCall::Release(_), _) => ("release", "not held"),
+        (QueueCall::HandOff(..), QueueAnswer::HandedOff(true, Some(_), _)) => ("hand-off", "granted"),
+        (QueueCall::HandOff(..), QueueAnswer::HandedOff(true, None, _)) => ("hand-off", "queued"),
+        (QueueCall::HandOff(..), _) => ("hand-off", "not held"),
+        (QueueCall::ForceRelease, QueueAnswer::Taken(0)) => ("force", "nothing"),
+        (QueueCall::ForceRelease, _) => ("force", "taken"),
+        (QueueCall::Tick, _) => ("tick", ""),
+    };
+    let batched = in_batches && matches!(step.call, QueueCall::Acquire(..) | QueueCall::Release(_));
+    let (beside, batch) =
+        (if step.is_alone { "" } else { ", others wait" }, if batched { ", batch" } else { "" });
+    format!("{call} {answer}{beside}{batch}")
+}
+
+/// What has to occur in the traces. Without others that wait, scripts take a short way.
+const KINDS: [&str; 23] = [
+    "acquire granted",
+    "acquire granted, batch",
+    "acquire granted, others wait",
+    "acquire granted, others wait, batch",
+    "acquire queued",
+    "acquire queued, batch",
+    "acquire queued, others wait",
+    "release held",
+    "release held, batch",
+    "release held, others wait",
+    "release held, others wait, batch",
+    "release not held",
+    "release not held, others wait",
+    "renew held",
+    "renew not held, others wait",
+    "hand-off granted",
+    "hand-off granted, others wait",
+    "hand-off not held, others wait",
+    "hand-off queued, others wait",
+    "force taken, others wait",
+    "told HandedOver",
+    "told Next",
+    "told GoOn",
+];
+
+async fn run(
+    stores: &Stores,
+    ears: &mut [Ears; 2],
+    world: QueueWorld,
+    number: u64,
+    kinds: &mut BTreeSet<String>,
+) -> usize {
+    let (steps, in_batches) = (world.trace(number, 150), number % 2 == 1);
     let new = |(name, store)| {
         let resource = ResourceName::new(format!("trace/{number}")).expect("a name");
-        (name, QueueTrace { world, number, resource, store, fences: BTreeMap::new() })
+        (name, QueueTrace { world, number, resource, store, fences: BTreeMap::new(), in_batches })
     };
     let mut traces = stores.each().map(new);
     for (at, step) in steps.iter().enumerate() {
         if step.call == QueueCall::Tick {
             stores.tick();
         }
-        for (name, trace) in &mut traces {
-            if let Err(found) = trace.step(step).await {
+        kinds.insert(kind(step, in_batches));
+        kinds.extend(step.told.iter().map(|(_, told)| format!("told {told:?}")));
+        for ((name, trace), ears) in traces.iter_mut().zip(&mut *ears) {
+            if let Err(found) = trace.step(step, ears).await {
                 let before: String = steps[..=at].iter().map(|step| format!("{step:?}\n")).collect();
                 panic!("trace {number} in {name}: {found}\n{before}");
             }
@@ -208,7 +278,8 @@ async fn run(stores: &Stores, world: QueueWorld, number: u64) -> usize {
 
 #[tokio::test]
 async fn traces_of_the_queue_are_those_of_the_stores() {
-    let stores = Stores::start().await;
+    let stores = Stores::start();
+    let mut ears = [Ears::open(&stores.redis).await, Ears::open(&stores.memory).await];
     let all = QueueWorld {
         asks: [5; CLIENTS],
         ticks: 20,
@@ -220,17 +291,24 @@ async fn traces_of_the_queue_are_those_of_the_stores() {
         forced: 2,
         ..QueueWorld::EMPTY
     };
+    let hands_off =
+        QueueWorld { asks: [10, 10, 0, 0, 0], hands_off: true, ticks: 8, breaks: 1, ..QueueWorld::EMPTY };
     let worlds = [
         all,
         QueueWorld { reads: [true, false, true, true, false], ..all },
         QueueWorld { deaf: [false, true, false, true, false], ..all },
         QueueWorld { hands_off: true, ticks: 6, deaths: 0, ..all },
+        hands_off,
+        QueueWorld { asks: [10, 10, 3, 0, 0], ..hands_off },
         QueueWorld { begins_dead: 0, deaths: 3, ticket_ttl: 6, ..all },
     ];
-    let mut steps = 0;
+    let (mut steps, mut kinds) = (0, BTreeSet::new());
     for number in 0..traces() {
-        steps += run(&stores, worlds[number as usize % worlds.len()], number).await;
+        let world = worlds[number as usize % worlds.len()];
+        steps += run(&stores, &mut ears, world, number, &mut kinds).await;
     }
+    let missing: Vec<_> = KINDS.iter().filter(|kind| !kinds.contains(**kind)).collect();
+    assert!(missing.is_empty() || traces() < 100, "{missing:?} of {kinds:?}");
     println!("{} traces of {steps} calls", traces());
 }
 
@@ -267,7 +345,7 @@ async fn register(
 
 #[tokio::test]
 async fn traces_of_the_register_are_those_of_the_stores() {
-    let stores = Stores::start().await;
+    let (stores, mut verdicts) = (Stores::start(), [0; 4]);
     let all =
         RegisterWorld { ticks: 8, elections: 6, breaks: 6, changes: 4, losses: 1, ..RegisterWorld::EMPTY };
     let worlds = [all, RegisterWorld { clocks_are_ahead: true, ..all }, RegisterWorld { losses: 0, ..all }];
@@ -279,6 +357,7 @@ async fn traces_of_the_register_are_those_of_the_stores() {
             begins.push(now.expect("an answer").now);
         }
         for (at, (call, answer)) in steps.iter().enumerate() {
+            verdicts[answer.verdict as usize] += 1;
             match call {
                 RegisterCall::Tick => stores.tick(),
                 RegisterCall::Lose => {
@@ -294,4 +373,5 @@ async fn traces_of_the_register_are_those_of_the_stores() {
             }
         }
     }
+    assert!(verdicts.iter().all(|times| *times > 0) || traces() < 100, "{verdicts:?}");
 }

@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use stateright::Model;
 
 use super::{
-    queue::{QueueAnswer, QueueCall, QueueWorld, Token},
+    queue::{QueueAnswer, QueueCall, QueueWorld, Token, Told},
     register::{RegisterAnswer, RegisterCall, RegisterWorld},
 };
 
@@ -13,8 +13,12 @@ use super::{
 pub struct QueueStep {
     /// The call.
     pub call: QueueCall,
+    /// True if no queue ticket was kept before it.
+    pub is_alone: bool,
     /// The answer of the model.
     pub answer: QueueAnswer,
+    /// The messages that somebody hears.
+    pub told: Vec<(Token, Told)>,
     /// The tokens that hold after it, sorted.
     pub holders: Vec<Token>,
     /// The tokens that wait after it, in their order.
@@ -27,8 +31,9 @@ impl QueueWorld {
         let mut steps = Vec::new();
         walk(self, seed, actions, |before, action, after| {
             if let Some(call) = self.call(before, action) {
-                let (answer, (holders, waiters)) = (self.answer(before, call), after.seen());
-                steps.push(QueueStep { call, answer, holders, waiters });
+                let ((answer, told), (holders, waiters)) = (self.answer(before, call), after.seen());
+                let is_alone = before.has_no_ticket();
+                steps.push(QueueStep { call, is_alone, answer, told, holders, waiters });
             }
         });
         steps

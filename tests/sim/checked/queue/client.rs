@@ -1,8 +1,8 @@
 //! The clients of the model, and everything that can happen.
 
 use super::{
-    ASKS, CLIENTS, GRACE, HAND_OFFS, QueueAnswer, QueueCall, QueueRules, QueueState, QueueWorld, Revocation,
-    TTL, Token, client_of,
+    ASKS, CLIENTS, HAND_OFFS, QueueAnswer, QueueCall, QueueRules, QueueState, QueueWorld, Revocation, TTL,
+    Token, client_of,
 };
 
 /// One acquisition of a client after the other: `Acquisition` in `src/core/engine/acquisition/mod.rs`.
@@ -19,8 +19,8 @@ pub(super) struct Client {
 pub(super) enum Stage {
     Idle,
     Waiting(Token),
-    /// It believes for so many ticks that it holds.
-    Holding(Token, u8),
+    /// It believes for so many ticks that it holds, with this fence.
+    Holding(Token, u8, u8),
     /// Its token is to be released.
     Leaving(Token),
     Dead,
@@ -65,15 +65,16 @@ pub enum QueueAction {
     Die(usize),
     /// Time goes on: keys expire, and `LeaseMonitor` ends leases.
     Tick,
-    /// The holder is asked to finish: `notify_holders.lua`.
+    /// The holder is asked to finish, when somebody looks for it: `notify_holders.lua`.
     Revoke,
-    /// The grace is over, and the call that ends the hold is sent: `Revocation::take` in `src/manager/revoke.rs`.
-    Take,
-    /// The server executes that call: `release.lua`.
+    /// The grace is over, however long it was. The revoke looks again, and tells its holder that the hold is over:
+    /// `Revocation::take` in `src/manager/revoke.rs`.
+    Look,
+    /// The server executes the call that ends what was found then: `release.lua`.
     ExecuteTake,
     /// Everything is taken at once: `force_release.lua`.
     Force,
-    /// A client hears that its hold was taken: `LockManager::taken` in `src/manager/revoke.rs`.
+    /// A client hears that its hold is over, or is about to be: `LockManager::taken` in `src/manager/revoke.rs`.
     Hear(usize),
 }
 
@@ -88,7 +89,7 @@ impl Client {
 
     fn token(&self) -> Option<Token> {
         match self.stage {
-            Stage::Waiting(token) | Stage::Holding(token, _) | Stage::Leaving(token) => Some(token),
+            Stage::Waiting(token) | Stage::Holding(token, ..) | Stage::Leaving(token) => Some(token),
             Stage::Idle | Stage::Dead => None,
         }
     }
@@ -103,7 +104,7 @@ impl Client {
 
     pub(super) fn tick(&mut self, rules: QueueRules) {
         self.age = if self.flight.is_some() { (self.age + 1).min(TTL) } else { 0 };
-        if let Stage::Holding(_, left) = &mut self.stage {
+        if let Stage::Holding(_, left, _) = &mut self.stage {
             *left = left.saturating_sub(1);
             if *left == 0 && rules.leases_end {
                 self.stage = Stage::Idle;
@@ -125,13 +126,14 @@ pub(super) fn actions(world: &QueueWorld, state: &QueueState, actions: &mut Vec<
             }
             (Stage::Waiting(_), None) => actions.extend([Repeat(which), Release(which)]),
             (Stage::Leaving(_), None) => actions.push(Repeat(which)),
-            (Stage::Holding(token, _), None) => {
+            (Stage::Holding(token, _, fence), None) => {
                 actions.push(Release(which));
                 actions.extend((left.renewals > 0).then_some(Renew(which)));
                 let to = 1 - which.min(1);
                 let can_follow = state.clients[to].is_waiting() && state.clients[to].flight.is_none();
                 actions.extend((may_follow && can_follow).then_some(HandOff(which, to)));
-                actions.extend(state.taken.contains(&token).then_some(Hear(which)));
+                let is_over = matches!(state.revoke, Revocation::Taking { takes, .. } if takes == token);
+                actions.extend((is_over || state.taken.contains(&fence)).then_some(Hear(which)));
             }
             (_, Some(Flight::Sent(_))) => {
                 actions.push(Execute(which));
@@ -149,9 +151,9 @@ pub(super) fn actions(world: &QueueWorld, state: &QueueState, actions: &mut Vec<
     let is_held = !state.server.holds.is_empty();
     actions.extend((left.forced > 0 && is_held).then_some(Force));
     match state.revoke {
-        Revocation::Told(_, grace) if grace == 0 || !world.rules.waits_for_the_grace => actions.push(Take),
-        Revocation::Taking(..) => actions.push(ExecuteTake),
-        Revocation::None | Revocation::Done(_) if left.revokes > 0 && is_held => actions.push(Revoke),
+        Revocation::Told(_) => actions.push(Look),
+        Revocation::Taking { .. } => actions.push(ExecuteTake),
+        Revocation::None | Revocation::Done(..) if left.revokes > 0 && is_held => actions.push(Revoke),
         _ => {}
     }
 }
@@ -200,33 +202,32 @@ pub(super) fn apply(world: &QueueWorld, state: &mut QueueState, action: QueueAct
             state.left.ticks -= 1;
             state.execute(world, QueueCall::Tick);
             state.clients.iter_mut().for_each(|client| client.tick(world.rules));
-            if let Revocation::Told(_, grace) = &mut state.revoke {
-                *grace = grace.saturating_sub(1);
-            }
         }
         QueueAction::Revoke => {
             state.left.revokes -= 1;
             let holder = state.server.holds.first().map(|hold| hold.token);
-            state.revoke = holder.map_or(Revocation::None, |token| Revocation::Told(token, GRACE));
+            state.revoke = holder.map_or(Revocation::None, Revocation::Told);
         }
-        QueueAction::Take => {
-            if let Revocation::Told(token, left) = state.revoke {
-                let takes = world.rules.takes_in_the_end;
-                state.revoke = if takes { Revocation::Taking(token, left) } else { Revocation::Done(token) };
-            }
+        QueueAction::Look => {
+            let Revocation::Told(told) = state.revoke else { return };
+            let holder = state.server.holds.first().map(|hold| hold.token);
+            let takes = if world.rules.keeps_to_those_told { told } else { holder.unwrap_or(told) };
+            let takes_it = state.server.hold(takes).is_some() && world.rules.releases_what_it_ends;
+            let done = Revocation::Done(takes, state.server.fence);
+            state.revoke = if takes_it { Revocation::Taking { told, takes } } else { done };
         }
         QueueAction::ExecuteTake => {
-            let Revocation::Taking(token, left) = state.revoke else { return };
-            let taken = state.take(world);
-            state.hurried |= left > 0 && !taken.is_empty();
-            state.wronged |= taken.iter().any(|other| *other != token);
-            state.revoke = Revocation::Done(token);
+            let Revocation::Taking { told, takes } = state.revoke else { return };
+            let ended = state.take(world);
+            state.ended_untold |= ended.iter().any(|other| *other != told);
+            state.ended_a_successor |= ended.iter().any(|other| *other != takes);
+            state.revoke = Revocation::Done(takes, state.server.fence);
         }
         QueueAction::Force => {
             state.left.forced -= 1;
             state.late.push(QueueCall::ForceRelease);
         }
-        QueueAction::Hear(which) => state.clients[which].stage = Stage::Idle,
+        QueueAction::Hear(which) => release(state, which),
     }
 }
 
@@ -277,11 +278,13 @@ pub(super) fn receive(world: &QueueWorld, state: &mut QueueState, which: usize) 
             believe(world, state, token, fence, left);
         }
         (QueueCall::Renew(token), QueueAnswer::Held(true)) if client.is_holding() => {
-            client.stage = if left > 0 { Stage::Holding(token, left) } else { Stage::Idle };
+            if let Stage::Holding(_, _, fence) = client.stage {
+                client.stage = if left > 0 { Stage::Holding(token, left, fence) } else { Stage::Idle };
+            }
         }
         (QueueCall::Renew(_), QueueAnswer::Held(false)) if client.is_holding() => client.stage = Stage::Idle,
         (QueueCall::Release(_), _) => client.stage = Stage::Idle,
-        (QueueCall::HandOff(_, to, overtake), QueueAnswer::HandedOff(fence, others_wait)) => {
+        (QueueCall::HandOff(_, to, overtake), QueueAnswer::HandedOff(_, fence, others_wait)) => {
             client.stage = Stage::Idle;
             state.clients[client_of(to)].flight = None;
             if let Some(fence) = fence {
@@ -294,7 +297,7 @@ pub(super) fn receive(world: &QueueWorld, state: &mut QueueState, which: usize) 
 }
 
 /// A waiter holds from now on, or gives back what came too late.
-fn believe(world: &QueueWorld, state: &mut QueueState, token: Token, fence: u8, left: u8) {
+pub(super) fn believe(world: &QueueWorld, state: &mut QueueState, token: Token, fence: u8, left: u8) {
     let which = client_of(token);
     if state.clients[which].stage != Stage::Waiting(token) {
         return;
@@ -302,8 +305,8 @@ fn believe(world: &QueueWorld, state: &mut QueueState, token: Token, fence: u8, 
     if left == 0 {
         return release(state, which);
     }
-    state.clients[which].stage = Stage::Holding(token, left);
-    if !state.taken.contains(&token) {
+    state.clients[which].stage = Stage::Holding(token, left, fence);
+    if !state.taken.contains(&fence) {
         let reads = world.reads[which];
         let [of_all, of_writers] = &mut state.largest;
         state.went_back |= fence <= if reads { *of_writers } else { *of_all };

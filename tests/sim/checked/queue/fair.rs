@@ -6,10 +6,10 @@
 use std::mem;
 
 use super::{
-    CLIENTS, QueueAnswer, QueueCall, QueueState, QueueWorld, TTL, Token,
+    CLIENTS, QueueAnswer, QueueCall, QueueState, QueueWorld, TTL, Token, Told,
     client::{self, Flight, Stage},
     client_of,
-    server::{GRANT_WINDOW, Told},
+    server::GRANT_WINDOW,
 };
 
 /// A state that goes on fairly.
@@ -20,13 +20,19 @@ struct FairRun<'a> {
     due: [u8; CLIENTS],
     /// Those that ask again after a grant window, whatever they are answered.
     checks_again: [bool; CLIENTS],
+    /// The tokens of those that wait and have not been served yet.
+    owed: [Option<Token>; CLIENTS],
 }
 
 /// Returns true if all who wait in this state are served by a fair run within the time that the world gives.
 pub(super) fn serves_all(world: &QueueWorld, state: &QueueState) -> bool {
     // All have been answered just now that somebody holds for as long as a TTL.
-    let mut run =
-        FairRun { world, state: state.clone(), due: [TTL; CLIENTS], checks_again: [false; CLIENTS] };
+    let owed = state.clients.each_ref().map(|client| match client.stage {
+        Stage::Waiting(token) => Some(token),
+        _ => None,
+    });
+    let (due, checks_again) = ([TTL; CLIENTS], [false; CLIENTS]);
+    let mut run = FairRun { world, state: state.clone(), due, checks_again, owed };
     for _ in 0..=world.served_within.unwrap_or(0) {
         run.go_on();
         if run.is_over() {
@@ -39,7 +45,8 @@ pub(super) fn serves_all(world: &QueueWorld, state: &QueueState) -> bool {
 
 impl FairRun<'_> {
     fn is_over(&self) -> bool {
-        self.state.clients.iter().all(|client| matches!(client.stage, Stage::Idle | Stage::Dead))
+        let has_ended = |client: &client::Client| matches!(client.stage, Stage::Idle | Stage::Dead);
+        self.state.clients.iter().all(has_ended) && self.owed.iter().all(Option::is_none)
     }
 
     fn execute(&mut self, call: QueueCall) -> QueueAnswer {
@@ -79,11 +86,22 @@ impl FairRun<'_> {
                 self.due[which] = if checks_again { GRANT_WINDOW } else { self.state.server.left().min(TTL) };
             }
             (_, Some(Flight::Answered(..))) => client::receive(self.world, &mut self.state, which),
-            (Stage::Holding(..), None) => client::release(&mut self.state, which),
+            (Stage::Holding(..), None) => {
+                self.owed[which] = None;
+                client::release(&mut self.state, which);
+            }
             (Stage::Leaving(_), None) => client::repeat(self.world, &mut self.state, which),
             (Stage::Waiting(_), None) if self.due[which] == 0 => {
                 client::repeat(self.world, &mut self.state, which);
             }
+            // What it was granted came too late, and it gave that back.
+            (Stage::Idle, None) => match self.owed[which] {
+                Some(token) => {
+                    self.state.clients[which].stage = Stage::Waiting(token);
+                    client::repeat(self.world, &mut self.state, which);
+                }
+                None => return false,
+            },
             _ => return false,
         }
         true

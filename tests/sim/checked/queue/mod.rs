@@ -6,9 +6,15 @@
 //!
 //! Time is counted in ticks, which are the same for the server and all clients. A client counts its lease from the moment at
 //! which it sent the call, the server from its execution.
+//!
+//! Not in it, but in `tests/redis/store` and the differential test: permits, owners and re-entry, lock delay and cooldown,
+//! `give_way.lua`, limits, and the steps to which one call is bounded. Of a revoke, the length of its grace is not in it: the
+//! look after the grace may come at any time after the notice.
 
+mod calls;
 mod client;
 mod fair;
+mod properties;
 mod rules;
 mod server;
 
@@ -17,9 +23,14 @@ use std::fmt;
 use stateright::{Model, Property};
 
 pub use self::{
+    calls::{QueueAnswer, QueueCall, Told},
     client::QueueAction,
+    properties::{
+        FENCES, HAND_OFFS_END, HANDED_OVER, NEWCOMER, NOBODY_FORGOTTEN, ONE_HOLDER, ORDER, REVOKED,
+        SERVED_AFTER_A_DEATH, SUCCESSOR, TOLD_BEFORE,
+    },
     rules::QueueRules,
-    server::{GRANT_WINDOW, QueueAnswer, QueueCall, TTL},
+    server::{GRANT_WINDOW, TTL},
 };
 use self::{
     client::{Client, Flight, Stage},
@@ -34,27 +45,6 @@ const ASKS: u8 = 16;
 pub const CLIENTS: usize = 5;
 /// The hand-offs in a row that may go ahead of waiters: `wait.local_handover_limit`.
 const HAND_OFFS: u8 = 1;
-/// The ticks that a holder has to finish after it was asked to.
-const GRACE: u8 = 1;
-
-/// The name of a property.
-pub const ONE_HOLDER: &str = "one client holds at a time, or readers together";
-/// The name of a property.
-pub const FENCES: &str = "fences grow";
-/// The name of a property.
-pub const ORDER: &str = "nobody is served before one that came earlier";
-/// The name of a property.
-pub const HANDED_OVER: &str = "what a verb finds free is handed over";
-/// The name of a property.
-pub const HAND_OFFS_END: &str = "hand-offs go ahead of waiters for a bounded number of times";
-/// The name of a property.
-pub const NOBODY_FORGOTTEN: &str = "nobody is forgotten";
-/// The name of a property.
-pub const SUCCESSOR: &str = "a revoke ends no successor";
-/// The name of a property.
-pub const GRACE_IS_KEPT: &str = "a revoke ends nobody before the grace is over";
-/// The name of a property.
-pub const REVOKED: &str = "nobody holds what a revoke has ended";
 
 /// How much can happen.
 #[derive(Clone, Copy)]
@@ -87,7 +77,7 @@ pub struct QueueWorld {
     pub forced: u8,
     /// The number of clients that have asked and died before it begins. The first of them holds, the others are in the queue.
     pub begins_dead: usize,
-    /// The number of clients after them that are in the queue as it begins.
+    /// The number of clients after them that have asked as it begins: they are in the queue, or the first of them holds.
     pub begins_waiting: usize,
     /// The ticks after which the fair run has served all who wait; `None` if that is not looked at.
     pub served_within: Option<u8>,
@@ -149,8 +139,8 @@ pub struct QueueState {
     /// The calls on connections that broke, and those that take all at once. Nobody waits for their answers.
     late: Vec<QueueCall>,
     revoke: Revocation,
-    /// The tokens from which something was taken by force. Their clients need not know.
-    taken: Vec<Token>,
+    /// The fences of the holds that were taken by force. Their clients need not know.
+    taken: Vec<u8>,
     /// What may still happen.
     left: Budget,
     /// The hand-offs in a row that went ahead of waiters, as the manager of the first two clients counts.
@@ -158,10 +148,10 @@ pub struct QueueState {
     /// The largest fence that anybody has begun to hold with, and the largest of one that held alone.
     largest: [u8; 2],
     went_back: bool,
-    /// True once a revoke has ended another hold than it had told.
-    wronged: bool,
-    /// True once a revoke has ended a hold before the grace was over.
-    hurried: bool,
+    /// True once a revoke has ended another hold than it has found.
+    ended_a_successor: bool,
+    /// True once a revoke has ended a hold that it has not told.
+    ended_untold: bool,
 }
 
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
@@ -180,12 +170,12 @@ struct Budget {
 enum Revocation {
     #[default]
     None,
-    /// The holder of this token was asked to finish, and has so many ticks left.
-    Told(Token, u8),
-    /// It is released by force, by a call on its way. Carries the grace that was left.
-    Taking(Token, u8),
-    /// It has been answered.
-    Done(Token),
+    /// The holder of this token was asked to finish. It need not hear that.
+    Told(Token),
+    /// This one was found holding, and is released by force, by a call on its way.
+    Taking { told: Token, takes: Token },
+    /// It has been answered, as this was the last fence.
+    Done(Token, u8),
 }
 
 /// The client whose acquisition a token is.
@@ -195,7 +185,13 @@ pub fn client_of(token: Token) -> usize {
 
 impl QueueWorld {
     fn turn<'a>(&self, listens: &'a dyn Fn(Token) -> bool) -> Turn<'a> {
-        Turn { rules: self.rules, ticket_ttl: self.ticket_ttl, listens, told: Vec::new() }
+        Turn {
+            rules: self.rules,
+            ticket_ttl: self.ticket_ttl,
+            listens,
+            told: Vec::new(),
+            found_unclaimed: false,
+        }
     }
 
     fn listens(&self, token: Token) -> bool {
@@ -218,9 +214,13 @@ impl QueueWorld {
         }
     }
 
-    /// The answer to a call in this state.
-    pub fn answer(&self, state: &QueueState, call: QueueCall) -> QueueAnswer {
-        state.clone().execute(self, call)
+    /// The answer to a call in this state, and the messages that somebody hears.
+    pub fn answer(&self, state: &QueueState, call: QueueCall) -> (QueueAnswer, Vec<(Token, Told)>) {
+        let listens = |token| self.listens(token);
+        let mut turn = self.turn(&listens);
+        let answer = state.server.clone().call(call, &mut turn);
+        turn.told.retain(|(token, _)| self.listens(*token));
+        (answer, turn.told)
     }
 }
 
@@ -232,37 +232,41 @@ impl QueueState {
         (holders, self.server.waiting().collect())
     }
 
-    /// Executes a call. Returns the answer.
-    fn execute(&mut self, world: &QueueWorld, call: QueueCall) -> QueueAnswer {
-        let before = self.seen().0;
-        let listens = |token| world.listens(token);
-        let answer = self.server.call(call, &mut world.turn(&listens));
-        if call == QueueCall::ForceRelease {
-            self.taken.extend(before);
-        }
-        answer
+    /// Returns true if no queue ticket is kept.
+    pub fn has_no_ticket(&self) -> bool {
+        self.server.queue.is_empty()
     }
 
-    /// Executes the call that ends a hold after the grace. Returns the tokens that it has ended.
+    /// Executes a call. Returns the answer.
+    fn execute(&mut self, world: &QueueWorld, call: QueueCall) -> QueueAnswer {
+        if call == QueueCall::ForceRelease {
+            self.taken.extend(self.server.holds.iter().map(|hold| hold.fence));
+        }
+        let listens = |token| world.listens(token);
+        self.server.call(call, &mut world.turn(&listens))
+    }
+
+    /// Executes the call that ends a hold after the grace. Returns the tokens whose holds it has ended.
     fn take(&mut self, world: &QueueWorld) -> Vec<Token> {
         let Some(call) = self.taking(world.rules) else { return Vec::new() };
-        let mut taken = self.seen().0;
+        let mut ended = self.server.holds.clone();
         self.execute(world, call);
-        taken.retain(|token| self.server.hold(*token).is_none());
-        self.taken.extend(&taken);
-        taken
+        ended.retain(|hold| self.server.hold(hold.token).is_none_or(|now| now.fence != hold.fence));
+        let fences = ended.iter().map(|hold| hold.fence).filter(|fence| !self.taken.contains(fence));
+        self.taken.extend(fences.collect::<Vec<_>>());
+        ended.iter().map(|hold| hold.token).collect()
     }
 
     fn taking(&self, rules: QueueRules) -> Option<QueueCall> {
         match self.revoke {
-            Revocation::Taking(token, _) if rules.takes_by_token => Some(QueueCall::Release(token)),
-            Revocation::Taking(..) => Some(QueueCall::ForceRelease),
+            Revocation::Taking { takes, .. } if rules.takes_by_token => Some(QueueCall::Release(takes)),
+            Revocation::Taking { .. } => Some(QueueCall::ForceRelease),
             _ => None,
         }
     }
 
     fn believers(&self) -> impl Iterator<Item = usize> {
-        let believes = |client: &Client| matches!(client.stage, Stage::Holding(token, _) if !self.taken.contains(&token));
+        let believes = |client: &Client| matches!(client.stage, Stage::Holding(_, _, fence) if !self.taken.contains(&fence));
         self.clients.iter().enumerate().filter(move |(_, client)| believes(client)).map(|(which, _)| which)
     }
 }
@@ -283,14 +287,17 @@ impl Model for QueueWorld {
             hand_offs: 0,
             largest: [0; 2],
             went_back: false,
-            wronged: false,
-            hurried: false,
+            ended_a_successor: false,
+            ended_untold: false,
         };
         for which in 0..self.begins_dead + self.begins_waiting {
             let token = which as Token * ASKS + ASKS - 1;
-            state.execute(self, QueueCall::Acquire(token, self.reads[which]));
+            let answer = state.execute(self, QueueCall::Acquire(token, self.reads[which]));
             let is_dead = which < self.begins_dead;
             state.clients[which].stage = if is_dead { Stage::Dead } else { Stage::Waiting(token) };
+            if let QueueAnswer::Granted(fence) = answer {
+                client::believe(self, &mut state, token, fence, TTL);
+            }
         }
         vec![state]
     }
@@ -306,28 +313,6 @@ impl Model for QueueWorld {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let mut properties = vec![
-            Property::always(ONE_HOLDER, |world: &Self, state: &QueueState| {
-                let all_read = state.believers().all(|which| world.reads[which]);
-                all_read || state.believers().count() <= 1
-            }),
-            Property::always(FENCES, |_, state: &QueueState| !state.went_back),
-            Property::always(ORDER, |_, state: &QueueState| !state.server.overtook),
-            Property::always(HANDED_OVER, |_, state: &QueueState| {
-                state.server.made_room || !state.server.has_room()
-            }),
-            Property::always(HAND_OFFS_END, |_, state: &QueueState| state.server.ahead_in_a_row <= HAND_OFFS),
-            Property::always(SUCCESSOR, |_, state: &QueueState| !state.wronged),
-            Property::always(GRACE_IS_KEPT, |_, state: &QueueState| !state.hurried),
-            Property::always(REVOKED, |world: &Self, state: &QueueState| match state.revoke {
-                // A late call of its client may bring it back, which then releases it.
-                Revocation::Done(token) => state.server.hold(token).is_none() || world.breaks > 0,
-                _ => true,
-            }),
-        ];
-        if self.served_within.is_some() {
-            properties.push(Property::always(NOBODY_FORGOTTEN, fair::serves_all));
-        }
-        properties
+        properties::all(self)
     }
 }

@@ -21,12 +21,12 @@ pub struct QueueRules {
     pub leases_end: bool,
     /// A manager counts the hand-offs that go ahead of waiters.
     pub counts_hand_offs: bool,
-    /// A revoke releases the tokens that it told, and not whoever holds.
+    /// A revoke releases the tokens that it has found holding, and not whoever holds.
     pub takes_by_token: bool,
-    /// A revoke waits for the grace.
-    pub waits_for_the_grace: bool,
-    /// A revoke takes what is still held after the grace.
-    pub takes_in_the_end: bool,
+    /// A revoke takes the resource of none but those that it has told.
+    pub keeps_to_those_told: bool,
+    /// A revoke releases what it ends, and does not only tell its holder.
+    pub releases_what_it_ends: bool,
 }
 
 impl QueueRules {
@@ -42,7 +42,7 @@ impl QueueRules {
         leases_end: true,
         counts_hand_offs: true,
         takes_by_token: true,
-        waits_for_the_grace: true,
-        takes_in_the_end: true,
+        keeps_to_those_told: true,
+        releases_what_it_ends: true,
     };
 }

@@ -5,7 +5,7 @@
 
 use std::mem;
 
-use super::{QueueRules, Token};
+use super::{QueueAnswer, QueueCall, QueueRules, Token, Told, client_of};
 
 /// The ticks of the clock for which a hold lasts after it was taken up or renewed.
 pub const TTL: u8 = 2;
@@ -14,60 +14,15 @@ pub const GRANT_WINDOW: u8 = 1;
 /// Of a hold that has no end, which is a bug.
 const NEVER: u8 = u8::MAX;
 
-/// A call of the store.
-#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
-pub enum QueueCall {
-    /// `acquire.lua`, with a queue ticket: for a reader, if the second field is true.
-    Acquire(Token, bool),
-    /// `renew.lua`.
-    Renew(Token),
-    /// `release.lua`, of a hold or a queue ticket.
-    Release(Token),
-    /// `hand_off.lua`: releases the first token and acquires for the second, ahead of all waiters if the last field is true.
-    HandOff(Token, Token, bool),
-    /// `force_release.lua`.
-    ForceRelease,
-    /// No call: the time of the server goes on by one tick.
-    Tick,
-}
-
-/// The answer to a call.
-#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
-pub enum QueueAnswer {
-    /// It holds, with this fence.
-    Granted(u8),
-    /// It waits, behind so many.
-    Queued(u8),
-    /// The answer to a release, a renewal and a tick: true if the token held.
-    Held(bool),
-    /// The answer to a hand-off: the fence of the second token if it holds, and whether others wait.
-    HandedOff(Option<u8>, bool),
-    /// The number of holders that something was taken from.
-    Taken(u8),
-}
-
-/// What a message tells a waiter to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// It asks at once.
-    HandedOver,
-    /// It asks after a grant window: somebody else was handed the resource, and may be dead.
-    Next,
-    /// It asks at once, to show that it is alive, and after a grant window.
-    GoOn,
-}
-
 #[derive(Clone, Debug, Default, Hash, PartialEq, Eq)]
 pub(super) struct Server {
     pub(super) holds: Vec<Hold>,
     /// All whose ticket is kept, in the order in which they are served.
     pub(super) queue: Vec<Waiter>,
     /// The last fence that was given out.
-    fence: u8,
+    pub(super) fence: u8,
     /// True if time has made room since the last verb that serves the queue.
     pub(super) made_room: bool,
-    /// True if a hand-over was not taken up, and no verb has acted on that yet.
-    unclaimed: bool,
     /// The tokens whose ticket is kept, in the order of their arrival: what the queue must keep to.
     arrived: Vec<Token>,
     /// True once somebody was served before one that came earlier.
@@ -80,7 +35,7 @@ pub(super) struct Server {
 pub(super) struct Hold {
     pub(super) token: Token,
     reads: bool,
-    fence: u8,
+    pub(super) fence: u8,
     left: u8,
 }
 
@@ -93,6 +48,8 @@ pub(super) struct Waiter {
     /// The roll calls that it has not answered.
     unanswered: u8,
     came_back: bool,
+    /// True if it did not take up a hand-over, and no verb has found that yet.
+    unclaimed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
@@ -111,10 +68,16 @@ pub(super) struct Turn<'a> {
     /// Returns true if the inbox of a token has a subscriber.
     pub(super) listens: &'a dyn Fn(Token) -> bool,
     pub(super) told: Vec<(Token, Told)>,
+    /// True if a hand-over was found that was not taken up: `anybody_waits` in `queue.lua`.
+    pub(super) found_unclaimed: bool,
 }
 
 impl Server {
     pub(super) fn call(&mut self, call: QueueCall, turn: &mut Turn<'_>) -> QueueAnswer {
+        if !matches!(call, QueueCall::Renew(_) | QueueCall::Tick) {
+            turn.found_unclaimed |= self.queue.iter().any(|waiter| waiter.unclaimed);
+            self.queue.iter_mut().for_each(|waiter| waiter.unclaimed = false);
+        }
         match call {
             QueueCall::Acquire(token, reads) => self.acquire(token, reads, turn),
             QueueCall::Renew(token) => QueueAnswer::Held(self.renew(token)),
@@ -158,6 +121,21 @@ impl Server {
         first.is_some_and(|first| self.fits(first.reads))
     }
 
+    /// Returns true if somebody was handed the resource and has not taken it up yet.
+    pub(super) fn offers(&self) -> bool {
+        self.queue.iter().any(|waiter| matches!(waiter.place, Place::Offered(_)))
+    }
+
+    /// Returns true if this token is in the queue, or remembered beside it.
+    pub(super) fn has_ticket(&self, token: Token) -> bool {
+        self.queue.iter().any(|waiter| waiter.token == token)
+    }
+
+    /// The tokens that are taken for dead.
+    pub(super) fn set_aside(&self) -> impl Iterator<Item = Token> {
+        self.queue.iter().filter(|waiter| waiter.place == Place::Aside).map(|waiter| waiter.token)
+    }
+
     fn fits(&self, reads: bool) -> bool {
         self.holds.iter().all(|hold| hold.reads && reads)
     }
@@ -184,9 +162,17 @@ impl Server {
 
     /// `wait` in `attempt.lua`.
     fn wait(&mut self, token: Token, reads: bool, ticket_ttl: u8) -> QueueAnswer {
-        if !self.queue.iter().any(|waiter| waiter.token == token) {
+        if !self.has_ticket(token) {
             let place = Place::Waits;
-            self.queue.push(Waiter { token, reads, left: 0, place, unanswered: 0, came_back: false });
+            self.queue.push(Waiter {
+                token,
+                reads,
+                left: 0,
+                place,
+                unanswered: 0,
+                came_back: false,
+                unclaimed: false,
+            });
             self.arrived.push(token);
         }
         for waiter in self.queue.iter_mut().filter(|waiter| waiter.token == token) {
@@ -222,8 +208,7 @@ impl Server {
         let held = self.open(from);
         let fence = if overtake && held && self.holds.is_empty() {
             self.remove_waiter(to);
-            // Found, and not acted on: the queue is not served.
-            self.unclaimed = false;
+            // What was found is not acted on: the queue is not served.
             let is_ahead = self.waiting().next().is_some();
             let in_a_row = if is_ahead { self.ahead_in_a_row + 1 } else { 0 };
             let fence = self.take(to, false, TTL);
@@ -235,13 +220,13 @@ impl Server {
                 _ => None,
             }
         };
-        QueueAnswer::HandedOff(fence, self.waiting().any(|waiter| waiter != to))
+        QueueAnswer::HandedOff(held, fence, self.waiting().any(|waiter| waiter != to))
     }
 
     /// `hand_over` in `queue.lua`: gives the heads of the queue what they wait for, and sets aside those that are taken for dead.
     fn hand_over(&mut self, asking: Option<Token>, turn: &mut Turn<'_>) {
         self.made_room = false;
-        let calls = mem::take(&mut self.unclaimed) && turn.rules.calls_the_roll;
+        let calls = mem::take(&mut turn.found_unclaimed) && turn.rules.calls_the_roll;
         let mut to_others = false;
         while let Some(head) = self.queue.iter_mut().find(|waiter| waiter.place == Place::Waits) {
             if self.holds.iter().any(|hold| !hold.reads || !head.reads) {
@@ -269,7 +254,10 @@ impl Server {
             // `call_the_roll` in queue.lua.
             for waiter in self.queue.iter_mut().filter(|waiter| waiter.place == Place::Waits) {
                 waiter.unanswered = (waiter.unanswered + 1).min(2);
-                turn.told.push((waiter.token, Told::GoOn));
+                // The one that asks has answered already.
+                if asking != Some(waiter.token) {
+                    turn.told.push((waiter.token, Told::GoOn));
+                }
             }
         } else if to_others {
             self.tell_who_is_next(asking, turn);
@@ -280,7 +268,9 @@ impl Server {
     fn tell_who_is_next(&self, asking: Option<Token>, turn: &mut Turn<'_>) {
         let mut others = self.waiting().filter(|token| asking != Some(*token));
         let first = others.find(|token| (turn.listens)(*token));
-        let last = self.waiting().last().filter(|last| asking != Some(*last));
+        let inbox = first.map(client_of);
+        let last =
+            self.waiting().last().filter(|last| asking != Some(*last) && inbox != Some(client_of(*last)));
         turn.told.extend(first.into_iter().chain(last).map(|token| (token, Told::Next)));
     }
 
@@ -326,7 +316,7 @@ impl Server {
                 *left -= 1;
                 if *left == 0 {
                     waiter.place = Place::Aside;
-                    self.unclaimed = true;
+                    waiter.unclaimed = true;
                 }
             }
         }
