@@ -90,6 +90,11 @@ fn a_history_has_what_can_make_a_difference_and_no_more() {
     is_long(&mut history[3]);
     let sizes: Vec<_> = histories(&history).iter().map(Vec::len).collect();
     assert_eq!(sizes, [20, 21, 21]);
+    // Of a queue, all may have asked long before.
+    let mut queue = in_turn(Mode::Exclusive, 60);
+    let first_asked = queue[0].asked;
+    queue.iter_mut().for_each(|lease| lease.asked = first_asked);
+    assert_eq!(histories(&queue).iter().map(Vec::len).collect::<Vec<_>>(), [20; 3]);
 }
 
 #[test]

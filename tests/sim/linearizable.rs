@@ -137,12 +137,12 @@ pub fn histories<'a>(held: impl IntoIterator<Item = &'a Held>) -> Vec<Vec<&'a He
 }
 
 /// Returns the leases from this one on, and of those before them all that can make a difference to them: those that had not ended when
-/// the first of them was asked for. Leases of one fence stay together, for one may be a re-entry of the other.
+/// the first of them was granted. Leases of one fence stay together, for one may be a re-entry of the other.
 fn part<'a>(leases: &[&'a Held], from: usize) -> Vec<&'a Held> {
     let (before, rest) = leases.split_at(from);
     let new = &rest[..LEASES.min(rest.len())];
-    let first_asked = new.iter().map(|lease| lease.asked).min();
-    let matters = |lease: &&Held| Some(lease.ended()) > first_asked || lease.fence == new[0].fence;
+    let first_granted = new.iter().map(|lease| lease.granted).min();
+    let matters = |lease: &&Held| Some(lease.ended()) > first_granted || lease.fence == new[0].fence;
     let groups = before.chunk_by(|one, other| one.fence == other.fence);
     groups.filter(|group| group.iter().any(matters)).flatten().chain(new).copied().collect()
 }
