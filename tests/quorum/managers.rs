@@ -7,7 +7,7 @@ use leasehold::{
     Acquire, AcquireAll, AcquireError, LockManager, MemoryStore, QuorumOptions, QuorumStore, Settings,
     StoreError,
     env::RuntimeClock,
-    store::{QuorumNode, Store, Walk},
+    store::{Hold, QuorumNode, Store, Walk},
 };
 use tokio::time::sleep;
 
@@ -94,5 +94,26 @@ fn several_resources_are_taken_together_or_none() {
         for node in &fleet.nodes {
             assert!(node.list(&Walk::new(b"", 10)).await.unwrap().resources.is_empty());
         }
+    });
+}
+
+#[test]
+fn a_node_that_lost_a_lease_has_it_again_though_somebody_waits() {
+    in_virtual_time(|| async {
+        let fleet = fleet();
+        let lease = fleet.managers[0].send(Acquire::new("r").ttl(secs(3))).await.unwrap().unwrap();
+        let waits = fleet.managers[1].send(Acquire::new("r").ttl(secs(3)).wait(secs(600)));
+        actix_rt::spawn(async move { drop(waits.await) });
+        sleep(secs(2)).await;
+        let hold = Hold { resource: lease.resource().clone(), token: lease.token(), owner: None };
+        let node = &fleet.nodes[0];
+        let _released = node.release(&hold, Duration::ZERO).await.unwrap();
+        // The waiter is handed the node over, and gives way again and again.
+        let mut is_held = false;
+        for _ in 0..300 {
+            sleep(Duration::from_millis(100)).await;
+            is_held = node.is_held(&hold).await.unwrap();
+        }
+        assert!(is_held && lease.is_valid());
     });
 }

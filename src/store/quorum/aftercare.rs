@@ -7,7 +7,7 @@ use futures_util::future::{join, join_all};
 use crate::{
     core::{Doubling, Fence, Moment, Token, TurnEvent},
     store::{
-        Answers, Released, StoreError,
+        Acquisition, Answers, Inbox, QueueTicket, Released, StoreError,
         quorum::{
             ballot::Ballot, books::Remaining, releases::PendingRelease, shared::Quorum, tokens::Granted,
         },
@@ -172,13 +172,12 @@ async fn repair(quorum: Arc<Quorum>, node: usize, token: Token) {
         (!books.releases[node].want_again(token, now)).then_some(granted)
     });
     let Some(Granted { asked, fence }) = granted else { return };
-    let (ballots, _) = quorum.ballots(node, &[Arc::new(asked.as_try())], Fence::new(0)).await;
-    if !ballots.iter().all(Ballot::may_hold) {
-        return;
-    }
-    let name = &quorum.nodes[node].name;
-    tracing::debug!(node = name, resource = %asked.hold.resource, "a node had lost a lease, and has it again");
-    if let Some(fence) = fence {
+    // First in the queue: a waiter that holds there gives way, for a majority refuses it, and the node has the lease again.
+    let (inbox, time, place) = (Inbox(token), asked.ttl, Some(1));
+    let ticket = QueueTicket { inbox, ttl: time, grant_window: time, max_waiters: u32::MAX, place };
+    let again = Acquisition { ticket: Some(ticket), ..Acquisition::clone(&asked) };
+    let (ballots, _) = quorum.ballots(node, &[Arc::new(again)], Fence::new(0)).await;
+    if let (Some(fence), true) = (fence, ballots.iter().all(Ballot::may_hold)) {
         // The node's own fence may be larger. It stands for that of the lease then.
         ballots.iter().filter_map(Ballot::fence).for_each(|said| fence.said(node, said));
         let _raised = quorum.store(node).raise_fences(&[(&asked.hold, fence.get())]).await;
