@@ -1,4 +1,4 @@
-//! The rules of a quorum and of plain commands, checked in every order in which things can happen.
+//! The rules of a quorum, of plain commands, of a queue and of schedules, checked in every order in which things can happen.
 //!
 //! On a quorum, who may vote and which fence is given. Three nodes, one of whose clocks is ahead, and two clients. Messages of one
 //! client to one node stay in order and may be late for as long as it likes; nodes do not answer, are restarted empty, and are taught.
@@ -8,6 +8,7 @@
 //! looks where it should is shown with the rules that the library had before.
 
 mod ears;
+mod kinds;
 mod queue;
 mod register;
 mod traces;

@@ -52,8 +52,7 @@ pub(super) fn all(world: &QueueWorld) -> Vec<Property<QueueWorld>> {
         }),
         Property::sometimes(SERVED_AFTER_A_DEATH, serves_after_a_death),
         Property::sometimes(NEWCOMER, |_, state: &QueueState| {
-            let is_new = |client: &Client| matches!(client.flight, Some(Flight::Sent(QueueCall::Acquire(token, _))) if !state.server.has_ticket(token));
-            state.server.offers() && state.clients.iter().any(is_new)
+            state.server.offers() && state.clients.iter().any(|client| is_new(client, state))
         }),
     ];
     if world.served_within.is_some() {
@@ -66,4 +65,12 @@ fn serves_after_a_death(world: &QueueWorld, state: &QueueState) -> bool {
     let is_dead = |token| state.clients[client_of(token)].stage == Stage::Dead;
     state.server.set_aside().any(|token| world.listens(token) && is_dead(token))
         && state.believers().count() > 0
+}
+
+/// Returns true if the call of a client that has no ticket yet is on its way.
+fn is_new(client: &Client, state: &QueueState) -> bool {
+    match client.flight {
+        Some(Flight::Sent(QueueCall::Acquire(token, _))) => !state.server.has_ticket(token),
+        _ => false,
+    }
 }
