@@ -132,13 +132,13 @@ mod tests {
 
     #[test]
     fn an_argument_that_is_no_text_is_named() {
-        let told = told(&[OsStr::new("ls"), OsStr::new("--prefix"), OsStr::from_bytes(b"a\xad")]);
+        let told = told(&[OsStr::new("ls"), OsStr::new("--store"), OsStr::from_bytes(b"a\xad")]);
         assert!(told.contains("UTF-8") && told.contains("'a\u{fffd}'"), "{told}");
     }
 
     #[test]
     fn an_argument_with_an_address_is_named_without_its_password() {
-        let forgotten = told(&["ls", "redis://:hunter2@a.example"]);
+        let forgotten = told(&["ls", "orders", "redis://:hunter2@a.example"]);
         assert!(forgotten.contains("'redis://…'") && !forgotten.contains("hunter2"), "{forgotten}");
         let not_text =
             [OsStr::new("ls"), OsStr::new("--store"), OsStr::from_bytes(b"redis://:hunter2\xad@a")];
