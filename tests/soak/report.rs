@@ -124,6 +124,9 @@ impl Facts<'_> {
         });
         row("terms of the singleton", &|it| it.leaders.terms.to_string());
         row("histories accepted by an external checker", &|it| it.totals.accepted.to_string());
+        row("losses told up to 0.1 s late, for want of a processor", &|it| {
+            it.totals.a_little_late.to_string()
+        });
         row("conflicts that limits.md documents", &|it| counts(&it.totals.documented));
         row("violations", &|it| it.violations.len().to_string());
         text + "\n"

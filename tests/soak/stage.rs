@@ -168,9 +168,8 @@ impl Stage {
         *locked(&self.now) = fault.name();
         let lost = self.lost();
         let from = micros();
-        if fault == Fault::Clock && ground.ahead.is_none() {
-            // A node of a quorum then forgets what may have been on a bare majority, for the others had failed before.
-            let why = "a clock of the servers jumped forward";
+        if fault == Fault::Clock && ground.ahead.is_none() && !ground.topology.is_quorum() {
+            let why = "the clock of the servers jumped forward";
             locked(&self.ledger).allowed.push(Allowed { from, until: u64::MAX, why, resource: None });
         }
         let words = ground.suffer(fault, random).map(|words| {

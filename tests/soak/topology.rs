@@ -23,6 +23,9 @@ pub(super) enum Topology {
     Quorum(Vec<RedisServer>),
 }
 
+/// The time after which servers have given up a failover that was asked for.
+const GIVEN_UP: Duration = Duration::from_secs(8);
+
 /// What starts the servers of a topology.
 type Start = fn() -> Topology;
 
@@ -122,27 +125,29 @@ impl Topology {
         }
     }
 
-    /// Has a follower take the place of its master, as an operator does.
+    /// Has a follower take the place of its master, as an operator does: again if the servers give it up, which they do after seconds on
+    /// a busy machine.
     pub(super) fn fail_over(&self, master: usize) {
-        match self {
-            Self::Sentinel(servers) => {
-                servers.fail_over();
-                until("another master", || servers.master() != master);
-            }
-            Self::Cluster(cluster) => {
-                let replica = (master + MASTERS) % (2 * MASTERS);
-                let mut asked: Option<Instant> = None;
-                until("the replica is the master", || {
-                    // The servers give up what takes longer than five seconds.
-                    if asked.is_none_or(|asked| asked.elapsed() > Duration::from_secs(6)) {
+        let replica = (master + MASTERS) % (2 * MASTERS);
+        let mut asked: Option<Instant> = None;
+        until("another master", || {
+            if asked.is_none_or(|asked| asked.elapsed() > GIVEN_UP) {
+                match self {
+                    Self::Sentinel(servers) => servers.fail_over(),
+                    Self::Cluster(cluster) => {
+                        // Refused by one that is the master already.
                         let _ = cluster.nodes[replica].try_command(&["CLUSTER", "FAILOVER"]);
-                        asked = Some(Instant::now());
                     }
-                    cluster.is_master(replica)
-                });
+                    Self::One(_) | Self::Quorum(_) => {}
+                }
+                asked = Some(Instant::now());
             }
-            Self::One(_) | Self::Quorum(_) => {}
-        }
+            match self {
+                Self::Sentinel(servers) => servers.master() != master,
+                Self::Cluster(cluster) => cluster.is_master(replica),
+                Self::One(_) | Self::Quorum(_) => true,
+            }
+        });
     }
 
     /// Waits until all servers are in their places again after a fault.

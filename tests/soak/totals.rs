@@ -21,6 +21,8 @@ pub(super) struct Totals {
     pub(super) revoked: (u64, u64),
     /// Histories that an external checker accepted.
     pub(super) accepted: u64,
+    /// Losses that were told less than 100 ms too late.
+    pub(super) a_little_late: u64,
     /// The conflicts that a limit of the documentation allows, by the limit.
     pub(super) documented: BTreeMap<&'static str, u64>,
 }
