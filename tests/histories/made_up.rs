@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use leasehold::{Fence, Mode, Owner, ResourceName, env::Moment};
-use leasehold_sim::linearizable::{histories, is_that_of_a_lock, judge, search};
+use leasehold_sim::linearizable::{histories, is_judged, is_that_of_a_lock, judge, search};
 use leasehold_testing::history::Held;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const TTL: Duration = Duration::from_secs(10);
 
@@ -62,12 +63,43 @@ fn a_hold_from_long_before_is_judged_with_those_of_today() {
 }
 
 #[test]
-fn more_holders_at_one_time_than_a_history_has_leases_are_judged_together() {
-    let mut history = in_turn(Mode::Shared, 70);
+fn of_hundreds_of_readers_at_one_time_two_are_judged_with_later_leases() {
+    let mut history = in_turn(Mode::Shared, 400);
     history.iter_mut().for_each(is_long);
-    assert_eq!(judge(&history), Ok(4));
-    history.push(lease(Mode::Exclusive, 71, [2_000, 2_001, 2_002]));
+    assert!(histories(&history).iter().all(|part| part.len() <= 22));
+    assert_eq!(judge(&history), Ok(20));
+    history.push(lease(Mode::Exclusive, 401, [5_000, 5_001, 5_002]));
     assert!(judge(&history).is_err());
+}
+
+#[test]
+fn the_parts_of_a_history_have_the_verdict_of_the_whole() {
+    let (mut random, mut accepted) = (StdRng::seed_from_u64(27), 0);
+    let modes = [Mode::Shared, Mode::permits(1, 3).unwrap(), Mode::Exclusive];
+    for _ in 0..150 {
+        // Mostly of one mode, or no hold could be long.
+        let most = modes[random.random_range(0..3)];
+        let mut history = in_turn(most, 50);
+        for lease in &mut history {
+            lease.mode = if random.random_bool(0.1) { modes[random.random_range(0..3)] } else { most };
+            if random.random_bool(0.1) {
+                lease.valid_until = lease.valid_until + Duration::from_secs(random.random_range(0..150));
+                lease.stopped = lease.valid_until;
+            }
+            if random.random_bool(0.1) {
+                lease.granted = lease.ended();
+            }
+        }
+        if random.random_bool(0.3) {
+            let place = random.random_range(1..50);
+            let fences = (history[place].fence, history[place - 1].fence);
+            (history[place - 1].fence, history[place].fence) = fences;
+        }
+        let verdict = is_that_of_a_lock(&history.iter().filter(|lease| is_judged(lease)).collect::<Vec<_>>());
+        assert_eq!(judge(&history).is_ok(), verdict, "{history:#?}");
+        accepted += u32::from(verdict);
+    }
+    assert!((15..135).contains(&accepted), "{accepted} of 150 are accepted: the others show nothing");
 }
 
 #[test]

@@ -144,7 +144,18 @@ fn part<'a>(leases: &[&'a Held], from: usize) -> Vec<&'a Held> {
     let first_granted = new.iter().map(|lease| lease.granted).min();
     let matters = |lease: &&Held| Some(lease.ended()) > first_granted || lease.fence == new[0].fence;
     let groups = before.chunk_by(|one, other| one.fence == other.fence);
-    groups.filter(|group| group.iter().any(matters)).flatten().chain(new).copied().collect()
+    let held: Vec<_> = groups.filter(|group| group.iter().any(matters)).flatten().copied().collect();
+    let are_readers = |one: &&Held, other: &&Held| {
+        [one.mode, other.mode] == [Mode::Shared; 2] && other.fence != new[0].fence
+    };
+    held.chunk_by(are_readers).flat_map(farthest).chain(new.iter().copied()).collect()
+}
+
+/// Returns the lease that ends last and the one that was asked for last: of readers in a row, the others are in nobody's way besides.
+fn farthest<'a>(row: &[&'a Held]) -> impl Iterator<Item = &'a Held> {
+    let ends_last = row.iter().copied().max_by_key(|lease| lease.ended());
+    let asked_last = row.iter().copied().max_by_key(|lease| lease.asked);
+    row.to_vec().into_iter().filter(move |lease| [ends_last, asked_last].contains(&Some(*lease)))
 }
 
 /// Returns true if the checker accepts this history of one resource.
