@@ -65,10 +65,23 @@ fn a_hold_from_long_before_is_judged_with_those_of_today() {
 #[test]
 fn of_hundreds_of_readers_at_one_time_two_are_judged_with_later_leases() {
     let mut history = in_turn(Mode::Shared, 400);
-    history.iter_mut().for_each(is_long);
+    let end = history[399].ended();
+    history.iter_mut().for_each(|lease| (lease.stopped, lease.valid_until) = (end, end));
     assert!(histories(&history).iter().all(|part| part.len() <= 22));
     assert_eq!(judge(&history), Ok(20));
-    history.push(lease(Mode::Exclusive, 401, [5_000, 5_001, 5_002]));
+    // One of those before the second history ends after all others.
+    let mut history = in_turn(Mode::Shared, 30);
+    let granted = history[22].granted;
+    history[16..19].iter_mut().for_each(|lease| (lease.stopped, lease.valid_until) = (granted, granted));
+    history.push(lease(Mode::Exclusive, 31, [310, 311, 312]));
+    assert!(judge(&history).is_ok());
+    is_long(&mut history[14]);
+    assert!(judge(&history).is_err());
+    // One of them was asked for after one with a larger fence was granted.
+    let mut history = in_turn(Mode::Shared, 21);
+    is_long(&mut history[14]);
+    assert!(judge(&history).is_ok());
+    history[19] = lease(Mode::Shared, 20, [1_000, 1_001, 1_002]);
     assert!(judge(&history).is_err());
 }
 

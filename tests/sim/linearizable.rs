@@ -152,10 +152,10 @@ fn part<'a>(leases: &[&'a Held], from: usize) -> Vec<&'a Held> {
 }
 
 /// Returns the lease that ends last and the one that was asked for last: of readers in a row, the others are in nobody's way besides.
-fn farthest<'a>(row: &[&'a Held]) -> impl Iterator<Item = &'a Held> {
+fn farthest<'a, 'b>(row: &'b [&'a Held]) -> impl Iterator<Item = &'a Held> + 'b {
     let ends_last = row.iter().copied().max_by_key(|lease| lease.ended());
     let asked_last = row.iter().copied().max_by_key(|lease| lease.asked);
-    row.to_vec().into_iter().filter(move |lease| [ends_last, asked_last].contains(&Some(*lease)))
+    row.iter().copied().filter(move |lease| [ends_last, asked_last].contains(&Some(*lease)))
 }
 
 /// Returns true if the checker accepts this history of one resource.
