@@ -98,17 +98,3 @@ pub fn understood(arguments: &[OsString]) -> Result<(), String> {
         Err(error) => Err(usage::line(&error, arguments)),
     }
 }
-
-/// Formats an error with each of its sources that it does not mention itself.
-fn in_one_line(error: &dyn Error) -> String {
-    let mut line = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let text = error.to_string();
-        if !line.contains(&text) {
-            line = format!("{line}: {text}");
-        }
-        source = error.source();
-    }
-    line
-}

@@ -7,10 +7,10 @@ use std::{
     process::ExitCode,
 };
 
-use leasehold::{Certainty, StoreError};
+use leasehold::{Certainty, StoreError, text::one_line};
 use leasehold_console::view::printable;
 
-use crate::{FAILED, Failure, in_one_line, print};
+use crate::{FAILED, Failure, print};
 
 /// Exit code of a change that may have been made or not.
 pub(crate) const UNKNOWN: u8 = 3;
@@ -28,7 +28,7 @@ struct UnknownOutcome {
 
 impl fmt::Display for UnknownOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", in_one_line(&self.error), self.next)
+        write!(f, "{}; {}", one_line(&self.error), self.next)
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn failed(failure: &Failure) -> ExitCode {
 
 /// Formats a failure with the step that may cure it, in one line that is safe on a terminal.
 pub(crate) fn line(failure: &Failure) -> String {
-    let line = in_one_line(&**failure);
+    let line = one_line(&**failure);
     let advice = failure.downcast_ref::<StoreError>().and_then(advice);
     printable(&advice.map_or(line.clone(), |advice| format!("{line}; {advice}"))).into_owned()
 }

@@ -20,7 +20,7 @@ use leasehold_console::console as a_console;
 
 /// The token of the console.
 const TOKEN: &str = "correct-horse-battery-staple";
-/// What stands in the text of an input in place of it, and of a session.
+/// The words of an input that stand for the token, and for a session.
 const PLACE: &str = "@TOKEN";
 const SESSION: &str = "@SESSION";
 /// An element that a holder would like to have in a page.

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 const TTL: Duration = Duration::from_secs(20);
 const CALLERS: usize = 6;
 
-/// How the callers of one history ask.
+/// The way in which the callers of one history ask.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
     Exclusive,
@@ -40,7 +40,7 @@ pub(crate) struct Callers<'a> {
     pub(crate) managers: &'a [Addr<LockManager>],
     pub(crate) resource: String,
     pub(crate) kind: Kind,
-    /// How often each takes it.
+    /// The number of times that each takes it.
     pub(crate) turns: usize,
 }
 
@@ -119,7 +119,7 @@ impl Callers<'_> {
     }
 }
 
-/// What the callers of one manager write down.
+/// The notes of the callers of one manager.
 #[derive(Default)]
 struct Book {
     history: History,

@@ -40,7 +40,7 @@ const MUTATIONS: [(&str, Mutation); 5] = [
     }),
 ];
 
-/// How far apart two leases are at most that are changed.
+/// The largest distance of two leases that are changed.
 const APART: usize = 3;
 
 fn conflict(first: &Held, second: &Held) -> bool {

@@ -59,7 +59,7 @@ const TURN: Duration = Duration::from_millis(10);
 
 /// A scheduled attempt comes up to a quarter of a grant window after the moment for which it waits, by chance, and seconds later
 /// on a machine that does other things as well.
-const LATE: Duration = Duration::from_millis(GRANT_WINDOW.as_millis() as u64 / 4 + 6_000);
+const LATE: Duration = Duration::from_millis(GRANT_WINDOW.as_millis() as u64 / 4 + 3_000);
 
 impl Fault {
     fn now() -> Self {

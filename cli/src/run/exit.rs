@@ -2,7 +2,7 @@
 
 use std::{error::Error, ffi::OsStr, fmt, io, process::ExitCode, time::Duration};
 
-use leasehold::{AcquireError, Certainty, LossReason, StoreError};
+use leasehold::{AcquireError, Certainty, LossReason, StoreError, text::one_line};
 use rustix::process::Signal;
 
 use super::{
@@ -10,8 +10,6 @@ use super::{
     supervise::{Cause, Ended},
     voice::{Voice, shown},
 };
-use crate::in_one_line;
-
 /// The part of the help behind the options.
 pub(super) const HELP: &str = "\
 Exit codes (nothing was run, except with the first two):
@@ -70,11 +68,11 @@ impl End {
     }
 
     pub(super) fn usage(error: &dyn Error) -> Self {
-        Self::new(USAGE, format_args!("{}; see 'leasehold run --help'", in_one_line(error)))
+        Self::new(USAGE, format_args!("{}; see 'leasehold run --help'", one_line(error)))
     }
 
     pub(super) fn config(error: &dyn Error) -> Self {
-        Self::new(CONFIG, in_one_line(error))
+        Self::new(CONFIG, one_line(error))
     }
 
     pub(super) fn system(doing: &str, error: &io::Error) -> Self {
@@ -82,7 +80,7 @@ impl End {
     }
 
     pub(super) fn internal(error: &dyn Error) -> Self {
-        Self::new(SOFTWARE, format_args!("the lock manager gave no answer: {}", in_one_line(error)))
+        Self::new(SOFTWARE, format_args!("the lock manager gave no answer: {}", one_line(error)))
     }
 
     /// A signal that came before the command was started.
@@ -123,7 +121,7 @@ impl End {
 
     /// A request that was not granted. Nothing was run.
     pub(super) fn refused(name: &str, error: &AcquireError, ttl: Duration) -> Self {
-        let text = in_one_line(error);
+        let text = one_line(error);
         match error {
             AcquireError::Invalid(error) => Self::usage(error),
             AcquireError::Held { .. } => {
@@ -139,7 +137,7 @@ impl End {
     }
 
     fn store(name: &str, error: &StoreError, ttl: Duration) -> Self {
-        let text = in_one_line(error);
+        let text = one_line(error);
         match error {
             StoreError::Denied { reason } => {
                 let check = match reason.contains("protected mode") {

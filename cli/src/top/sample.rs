@@ -6,12 +6,12 @@ use actix::Addr;
 use futures_util::future::join_all;
 use leasehold::{
     Config, Inspect, InspectError, List, LockManager, ResourceName, Revoke, Revoked, Shutdown, StoreError,
-    store::Store,
+    store::Store, text::one_line,
 };
 use leasehold_console::view::ResourceView;
 
 use super::seen::{Missing, Report, Walk};
-use crate::{Failure, in_one_line, looking::TOLD_AT_MOST, print::counted};
+use crate::{Failure, looking::TOLD_AT_MOST, print::counted};
 
 /// The most names that a walk returns, which is also the most that the library gives.
 const NAMES_AT_MOST: usize = 10_000;
@@ -64,7 +64,7 @@ impl Asker {
             let inspect = Inspect::new(resource.as_bytes()).limit(limit);
             let answer = match self.manager.send(inspect).await {
                 Ok(Err(InspectError::Store(error @ StoreError::Corrupt { .. }))) => {
-                    Err(Missing::Record(in_one_line(&error)))
+                    Err(Missing::Record(one_line(&error)))
                 }
                 answer => asked(answer).map_err(Missing::Answer),
             };
@@ -96,7 +96,7 @@ impl Asker {
             Ok(load) => Ok(Some(load.busy)),
             // A user without the right to ask is no trouble for a view of locks either.
             Err(StoreError::Unsupported { .. } | StoreError::Denied { .. }) => Ok(None),
-            Err(error) => Err(in_one_line(&error)),
+            Err(error) => Err(one_line(&error)),
         })
     }
 
@@ -117,8 +117,8 @@ impl Asker {
 /// Returns the answer, or in one line the reason why there is none.
 fn asked<T, E: Error>(answer: Result<Result<T, E>, actix::MailboxError>) -> Result<T, String> {
     match answer {
-        Ok(answer) => answer.map_err(|error| in_one_line(&error)),
-        Err(error) => Err(in_one_line(&error)),
+        Ok(answer) => answer.map_err(|error| one_line(&error)),
+        Err(error) => Err(one_line(&error)),
     }
 }
 

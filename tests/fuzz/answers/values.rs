@@ -105,7 +105,7 @@ const ERRORS: [&str; 16] = [
     "NOREPLICAS",
 ];
 
-/// What a server tells of itself, about.
+/// Roughly the answer of a server about itself.
 const INFO: [&str; 12] = [
     "run_id:abc\r\n",
     "uptime_in_seconds:9\r\n",

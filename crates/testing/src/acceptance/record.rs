@@ -18,7 +18,7 @@ use crate::history::{
     lines::{Request, Transcript},
 };
 
-/// What was asked, from the first verb on. Its clock is that of the machine, and the time that the fact lets pass.
+/// A record of the verbs of a fact, from the first one on. Its clock is that of the machine, and the time that the fact lets pass.
 #[derive(Debug, Default)]
 pub(super) struct Record(Mutex<Pages>);
 

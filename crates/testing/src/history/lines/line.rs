@@ -63,7 +63,7 @@ pub(super) enum Share {
     Permits { count: u32, of: u32 },
 }
 
-/// How a lease ended.
+/// The end of a lease.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Why {
