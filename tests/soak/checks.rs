@@ -176,11 +176,11 @@ fn singletons() {
 }
 
 fn growth() {
-    let of = |value: fn(u64) -> Sample| Samples((0..400).map(value).collect());
+    let of = |value: fn(u64) -> Sample| Samples((0..2_000).map(value).collect());
     let flat = of(|second| Sample { memory: 30_000 + second % 3_000, files: 20 + second % 5 });
     assert_eq!(flat.growth(), None);
-    let warm = of(|second| Sample { memory: 10_000 + 200 * second.min(90), files: 20 });
+    let warm = of(|second| Sample { memory: 10_000 + 200 * second.min(450), files: 20 });
     assert_eq!(warm.growth(), None, "it grows to its size");
-    assert!(of(|second| Sample { memory: 30_000 + 50 * second, files: 20 }).growth().is_some());
-    assert!(of(|second| Sample { memory: 30_000, files: 20 + second / 5 }).growth().is_some());
+    assert!(of(|second| Sample { memory: 30_000 + 10 * second, files: 20 }).growth().is_some());
+    assert!(of(|second| Sample { memory: 30_000, files: 20 + second / 25 }).growth().is_some());
 }

@@ -5,6 +5,9 @@ use std::fs;
 /// The size of a page of memory.
 const PAGE: u64 = 4_096;
 
+/// Samples of twenty minutes: in less time connections, buffers and pools of all servers have not yet grown to their size.
+const SETTLED: usize = 1_200;
+
 /// What a process has at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
@@ -46,10 +49,13 @@ impl Samples {
         Sample { memory: median(|sample| sample.memory), files: median(|sample| sample.files) }
     }
 
-    /// What has grown from the second quarter to the last one, in words. The first quarter is not asked: buffers and pools grow to their
-    /// size. Memory is compared by its median, and may be an eighth and 4 MiB more. Files are compared by their smallest number, because
+    /// What has grown from the second quarter to the last one, in words. The first quarter is not asked, and nothing is in a run of less
+    /// than twenty minutes: buffers and pools grow to their size. Memory is compared by its median, and may be an eighth and 4 MiB more. Files are compared by their smallest number, because
     /// there are more connections for a while after each fault.
     pub(super) fn growth(&self) -> Option<String> {
+        if self.0.len() < SETTLED {
+            return None;
+        }
         let quarter = self.0.len() / 4;
         let (second, last) = (quarter..2 * quarter, 3 * quarter..self.0.len());
         let memory = [&second, &last].map(|of| self.median(of.start, of.end).memory);
