@@ -35,6 +35,7 @@
 //! | a lock back from whoever holds it | [`Revoke`] |
 //! | to know who holds what | [`Inspect`], [`List`], [`Leases`], [`Stats`] |
 //! | one actor in the whole fleet, or to be told who leads | [`election`] |
+//! | one actor for each share of the keys, in the whole fleet | [`partitions`] |
 //! | ticks, each at most once in the fleet | [`schedule`] |
 //! | writes that an overtaken holder cannot make | [`fenced`] |
 //! | locks of handlers and scopes, errors as responses, a health check | `web`, with the feature `actix-web` |
@@ -85,7 +86,7 @@ pub use self::{
         Backoff, Fence, InvalidValue, Jitter, LeaseStatus, LossReason, Mode, Owner, ResourceName, Token,
         TokenPrefix,
     },
-    leading::{election, schedule},
+    leading::{election, partitions, schedule},
     lease::{
         Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, Release, ReleaseError, ReleaseSetError,
         Released, Renew, RenewError, RevokeRequested,
@@ -140,8 +141,8 @@ pub mod trace {
     pub use crate::listeners::trace::{BeginTrace, EndTrace, TraceSink, Traced};
 }
 
-/// What only the other packages of this project use: the rules of a quorum and what its nodes tell, and what a manager tells a
-/// tuner. It may change without notice.
+/// What only the other packages of this project use: the rules of a quorum and what its nodes tell, the shares of members, and
+/// what a manager tells a tuner. It may change without notice.
 #[doc(hidden)]
 pub mod rules {
     pub use crate::{
@@ -149,6 +150,7 @@ pub mod rules {
             AHEAD_AT_MOST, Incarnation, NotYet, Recovered, Report, Tally, Verdict, abstains_for,
             drift_allowance, granted_fence, guard_band, is_known, lessons, majority, validity_left,
         },
+        leading::partitions::shares::shares,
         request::tuning::{AskLoad, Queue, Sample, Sampled},
         store::node::AcquiredFrom,
     };

@@ -100,6 +100,7 @@ fn the_public_types_are_counted_and_have_one_path_each() {
         ("env", 7),
         ("fenced", 6),
         ("fenced/sql", 2),
+        ("partitions", 6),
         ("schedule", 9),
         ("store", 26),
         ("trace", 4),

@@ -39,14 +39,14 @@ use crate::{
 #[derive(Clone, Debug)]
 #[must_use = "a candidacy does nothing until an Election or a Singleton is started with it"]
 pub struct Candidacy {
-    request: Acquire,
+    pub(crate) request: Acquire,
     pub(super) tells: Audience,
-    pub(super) stands: bool,
+    pub(crate) stands: bool,
     /// The time to finish, after the name of its setting.
     pub(crate) budget: Option<(&'static str, Duration)>,
     /// The pauses. A term, or the life of an actor, that is longer than the longest counts as a good one.
-    pub(super) pauses: Doubling,
-    pub(super) look_every: Duration,
+    pub(crate) pauses: Doubling,
+    pub(crate) look_every: Duration,
     pub(super) max_crashes: u32,
 }
 
@@ -115,7 +115,7 @@ impl Candidacy {
     }
 
     /// Checks everything that can be checked without a lock manager. Returns the name of the election.
-    pub(super) fn check(&self) -> Result<ResourceName, InvalidValue> {
+    pub(crate) fn check(&self) -> Result<ResourceName, InvalidValue> {
         const SHORTEST_LOOK: Duration = Duration::from_millis(10);
         let name = ResourceName::new(&self.request.resource)?;
         let alone = matches!(self.request.takes, Takes::Everything { .. });

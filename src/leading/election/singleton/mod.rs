@@ -73,8 +73,10 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-pub struct Singleton<A> {
+pub struct Singleton<A: Actor> {
     factory: RefCell<Box<dyn FnMut() -> A>>,
+    /// Hears of each life before it begins.
+    lives: Box<dyn Fn(&Addr<A>)>,
     /// The number of crashes in a row, in all terms of its process.
     crashes: Cell<u32>,
     max_crashes: u32,
@@ -99,9 +101,19 @@ impl<A: Actor<Context = SingletonContext<A>>> Singleton<A> {
         factory: impl FnMut() -> A + 'static,
     ) -> Result<Addr<Election>, InvalidValue> {
         let candidacy = candidacy.into();
-        let Candidacy { max_crashes, pauses, .. } = candidacy;
+        let singleton = Self::new(&candidacy, factory, |_| {});
+        elect(locks, candidacy, singleton)
+    }
+
+    /// Creates the work of a candidacy. `lives` is called with the address of each life.
+    pub(crate) fn new(
+        candidacy: &Candidacy,
+        factory: impl FnMut() -> A + 'static,
+        lives: impl Fn(&Addr<A>) + 'static,
+    ) -> Self {
+        let Candidacy { max_crashes, pauses, .. } = *candidacy;
         let factory = RefCell::new(Box::new(factory) as Box<_>);
-        elect(locks, candidacy, Self { factory, crashes: Cell::new(0), max_crashes, pauses })
+        Self { factory, lives: Box::new(lives), crashes: Cell::new(0), max_crashes, pauses }
     }
 
     /// Counts a crash after a life of this length. Returns the pause before the next life; `None` after too many.
@@ -110,6 +122,41 @@ impl<A: Actor<Context = SingletonContext<A>>> Singleton<A> {
         let goes_on = before + 1 < self.max_crashes;
         self.crashes.set(if goes_on { before + 1 } else { 0 });
         goes_on.then(|| self.pauses.after(before))
+    }
+
+    /// Runs an actor while the lease is valid. When `stop` is cancelled it is stopped as by `ctx.stop()`, and may go on.
+    async fn live(&self, lease: &Arc<Lease>, actor: A, stop: &CancellationToken) -> LifeEnd {
+        let mut life = Box::new(SingletonContext::life(Arc::clone(lease), actor));
+        // Without an address an actor stops when it has nothing to do.
+        let address = life.address();
+        (self.lives)(&address);
+        let (mut lost, mut stop) = (pin!(lease.lost()), pin!(stop.cancelled().fuse()));
+        let mut began = false;
+        let end = poll_fn(|cx| {
+            if lost.as_mut().poll(cx).is_ready() || !lease.is_valid() {
+                return Poll::Ready(LifeEnd::Over);
+            }
+            if stop.as_mut().poll(cx).is_ready() {
+                life.ctx().stop();
+            }
+            began = true;
+            match caught(|| Pin::new(&mut *life).poll(cx)) {
+                Ok(Poll::Pending) => Poll::Pending,
+                Ok(Poll::Ready(())) => Poll::Ready(LifeEnd::Stopped),
+                Err(panic) => Poll::Ready(LifeEnd::Panicked(panic)),
+            }
+        })
+        .await;
+        if !began || matches!(end, LifeEnd::Panicked(_)) {
+            // A drop would begin it, or go on with an actor that is broken.
+            life.ctx().terminate();
+        }
+        // A drop may call `stopping` and `stopped`, which may panic.
+        match (caught(|| drop(life)), end) {
+            (Err(panic), LifeEnd::Over | LifeEnd::Stopped) => LifeEnd::Panicked(panic),
+            // The first panic says more than one that follows from it.
+            (_, end) => end,
+        }
     }
 }
 
@@ -120,7 +167,7 @@ impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
         loop {
             let began = Instant::now();
             let end = match caught(|| self.factory.borrow_mut()()) {
-                Ok(actor) => live(&lease, actor, &stop).await,
+                Ok(actor) => self.live(&lease, actor, &stop).await,
                 Err(panic) => LifeEnd::Panicked(panic),
             };
             if stop.is_cancelled() || matches!(end, LifeEnd::Over) {
@@ -149,42 +196,4 @@ enum LifeEnd {
     /// It stopped: by itself, or because it was told to.
     Stopped,
     Panicked(String),
-}
-
-/// Runs an actor while the lease is valid. When `stop` is cancelled it is stopped as by `ctx.stop()`, and may go on.
-async fn live<A: Actor<Context = SingletonContext<A>>>(
-    lease: &Arc<Lease>,
-    actor: A,
-    stop: &CancellationToken,
-) -> LifeEnd {
-    let mut life = Box::new(SingletonContext::life(Arc::clone(lease), actor));
-    // Without an address an actor stops when it has nothing to do.
-    let _address = life.address();
-    let (mut lost, mut stop) = (pin!(lease.lost()), pin!(stop.cancelled().fuse()));
-    let mut began = false;
-    let end = poll_fn(|cx| {
-        if lost.as_mut().poll(cx).is_ready() || !lease.is_valid() {
-            return Poll::Ready(LifeEnd::Over);
-        }
-        if stop.as_mut().poll(cx).is_ready() {
-            life.ctx().stop();
-        }
-        began = true;
-        match caught(|| Pin::new(&mut *life).poll(cx)) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(())) => Poll::Ready(LifeEnd::Stopped),
-            Err(panic) => Poll::Ready(LifeEnd::Panicked(panic)),
-        }
-    })
-    .await;
-    if !began || matches!(end, LifeEnd::Panicked(_)) {
-        // A drop would begin it, or go on with an actor that is broken.
-        life.ctx().terminate();
-    }
-    // A drop may call `stopping` and `stopped`, which may panic.
-    match (caught(|| drop(life)), end) {
-        (Err(panic), LifeEnd::Over | LifeEnd::Stopped) => LifeEnd::Panicked(panic),
-        // The first panic says more than one that follows from it.
-        (_, end) => end,
-    }
 }
