@@ -2,3 +2,4 @@
 
 mod election;
 mod manager;
+mod partitions;

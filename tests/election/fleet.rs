@@ -227,7 +227,7 @@ impl Fleet {
     }
 }
 
-fn from_environment<T: FromStr>(name: &str, usual: T) -> T {
+pub(crate) fn from_environment<T: FromStr>(name: &str, usual: T) -> T {
     env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
 }
 

@@ -2,11 +2,11 @@
 
 mod audience;
 mod control;
-mod fleet;
-mod gaps;
+pub(crate) mod fleet;
+pub(crate) mod gaps;
 mod gate;
 mod held;
-mod process;
+pub(crate) mod process;
 mod schedule_answers;
 mod schedule_faults;
 mod schedules;

@@ -279,6 +279,19 @@ pub(crate) const BUGS: &[Bug] = &[
         "a leader has no time to finish",
         Test("election", "terms::a_leader_steps_down_before_the_validity_ends_if_the_store_is_away"),
     ),
+    // Partitions.
+    bug(
+        "members with other numbers of partitions agree",
+        Test("partitions", "moves::two_members_that_disagree_from_the_beginning_never_both_own"),
+    ),
+    bug(
+        "an owner gives up what nobody comes for",
+        Test("partitions", "moves::an_owner_keeps_what_nobody_comes_for"),
+    ),
+    bug(
+        "an owner keeps the share of another",
+        Test("partitions", "chance::fleets_by_chance_never_have_two_owners_and_are_balanced_in_the_end"),
+    ),
     // Schedules.
     bug(
         "a claim is not compared",

@@ -10,11 +10,12 @@ use std::{
 };
 
 /// The suites that look for bugs, and the programs that have them.
-const SUITES: [(&str, &str); 5] = [
+const SUITES: [(&str, &str); 6] = [
     ("simulation", "orders"),
     ("quorum", "orders"),
     ("manager", "callers"),
     ("election", "callers"),
+    ("partitions", "callers"),
     ("redis", "redis_store"),
 ];
 
