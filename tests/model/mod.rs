@@ -1,4 +1,4 @@
-//! The rules of a quorum, of plain commands, of a queue and of schedules, checked in every order in which things can happen.
+//! The rules of a quorum, of plain commands, of a queue, of schedules and of partitions, checked in every order in which things can happen.
 //!
 //! On a quorum, who may vote and which fence is given. Three nodes, one of whose clocks is ahead, and two clients. Messages of one
 //! client to one node stay in order and may be late for as long as it likes; nodes do not answer, are restarted empty, and are taught.
@@ -9,6 +9,7 @@
 
 mod ears;
 mod kinds;
+mod partitions;
 mod queue;
 mod register;
 mod traces;

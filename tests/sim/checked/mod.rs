@@ -3,6 +3,7 @@
 //! All states of so many steps are looked at. `LEASEHOLD_MODEL_DEPTH=18` looks further in the worlds of a quorum, which takes
 //! minutes and gigabytes.
 
+mod partitions;
 pub mod queue;
 mod quorum;
 pub mod register;
@@ -14,6 +15,7 @@ use std::{env, fmt::Debug, hash::Hash, thread, time::Instant};
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
 pub use self::{
+    partitions::{KEPT, ONE_OWNER, PartitionsRules, PartitionsWorld, SHARED},
     queue::QueueWorld,
     quorum::{FENCES, ONE_HOLDER, Rules, World},
     register::RegisterWorld,
@@ -40,6 +42,18 @@ impl QueueWorld {
     }
 
     /// Returns a way in which a property is broken, or on which a state is reached: the shortest of at most so many steps.
+    pub fn broken(self, property: &'static str, steps: usize) -> Option<String> {
+        broken_within(self, property, steps)
+    }
+}
+
+impl PartitionsWorld {
+    /// Looks at all that can happen in so many steps. Answers how many states there are, and how a property is broken, if one is.
+    pub fn check(self, steps: usize) -> (usize, Option<String>) {
+        check(self, steps)
+    }
+
+    /// Returns a way in which a property is broken, the shortest of at most so many steps.
     pub fn broken(self, property: &'static str, steps: usize) -> Option<String> {
         broken_within(self, property, steps)
     }
