@@ -2,7 +2,7 @@
 //! and predicts how settings behave under a workload. It is a library only so that tests can give it arguments.
 //!
 //! # Layout
-//! [`settings`] is where the configuration comes from, which all commands share. [`locks`], [`elections`] and [`schedules`] are
+//! [`settings`] is where the configuration comes from, which all commands share. [`locks`], [`elections`], [`schedules`] and [`partitions`] are
 //! for operators, by the lock manager of [`looking`]; [`top`] is a live view for them, and [`serve`] a page for the browser.
 //! [`run`] runs a command under a lock, [`doctor`] prints an examination, and [`tune`] has everything about choosing settings.
 //! [`guard`] ends what a command has started if it is killed, [`print`] is the output, [`outcome`] the exit codes and errors, [`pace`] how often keys are walked over, [`usage`] and
@@ -15,6 +15,7 @@ mod locks;
 mod looking;
 mod outcome;
 mod pace;
+mod partitions;
 mod print;
 mod run;
 mod schedules;
@@ -52,6 +53,7 @@ enum Command {
     Locks(locks::Command),
     Elections(elections::Options),
     Schedules(schedules::Options),
+    Partitions(partitions::Options),
     Doctor(doctor::Options),
     Run(run::Options),
     Top(top::Options),
@@ -74,6 +76,7 @@ pub fn main() -> ExitCode {
         Command::Locks(command) => locks::run(&command),
         Command::Elections(options) => elections::run(&options),
         Command::Schedules(options) => schedules::run(&options),
+        Command::Partitions(options) => partitions::run(&options),
         Command::Doctor(options) => doctor::run(options),
         Command::Run(options) => run::run(options),
         Command::Top(options) => top::run(&options),

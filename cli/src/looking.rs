@@ -145,7 +145,7 @@ pub(crate) fn gone(error: MailboxError) -> Failure {
 }
 
 /// Returns the error itself, without the kind of question that it is the answer to.
-fn query(error: InspectError) -> Failure {
+pub(crate) fn query(error: InspectError) -> Failure {
     match error {
         InspectError::Invalid(invalid) => invalid.into(),
         InspectError::Store(error) => error.into(),

@@ -9,6 +9,7 @@ mod fleet;
 mod golden;
 mod looking;
 mod many;
+mod partitions;
 mod support;
 mod told;
 mod unknown;
