@@ -2,7 +2,7 @@
 
 use actix::Actor;
 use leasehold::{
-    Acquire, ReadLock, Revoke,
+    Acquire, ReadLock, Revoke, Stats,
     election::Candidacy,
     partitions::{Member, PartitionEvent, Partitions},
 };
@@ -39,6 +39,10 @@ fn every_partition_runs_in_one_process_and_all_know_where() {
             of.partitions.members().iter().map(|member| member.name.clone()).collect::<Vec<_>>()
         };
         assert!(members.iter().all(|member| names(member) == ["a", "b", "c"]));
+        for member in &members {
+            let counted = member.locks.send(Stats).await.unwrap().classes["orders"].granted;
+            assert_eq!(counted, member.partitions.owned().len() as u64, "as a class of requests");
+        }
         let settled = running.lives();
         sleep(secs(600)).await;
         assert_eq!((running.wrong(), running.lives()), (vec![], settled), "nothing moves without a reason");

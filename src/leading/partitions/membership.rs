@@ -9,6 +9,7 @@ use crate::{
     core::{InvalidValue, LossReason, ResourceName},
     leading::election::Candidacy,
     lease::Lease,
+    listeners::Class,
     manager::LockManager,
     request::{AcquireError, ReadLock},
     store::StoreError,
@@ -44,6 +45,10 @@ impl Names {
         let mut candidacy = of_all.clone();
         candidacy.request.resource = [self.fleet.as_bytes(), format!("/{partition}").as_bytes()].concat();
         candidacy.request = member.tell(candidacy.request, "partition");
+        // So that statistics and metrics count what is owned.
+        let class = &mut candidacy.request.options.class;
+        let fleet = str::from_utf8(self.fleet.as_bytes()).ok().filter(|name| Class::check(name).is_ok());
+        *class = class.take().or_else(|| fleet.map(|name| name.to_owned().into()));
         candidacy.stands = true;
         candidacy.pauses.reset();
         candidacy
