@@ -20,14 +20,15 @@
 //! ```
 //!
 //! Without configuration, locks live in the memory of the process, and the log says so. For a server set
-//! `LEASEHOLD_STORE_URL=redis://127.0.0.1:6379`. Starting needs an actix system, and no server: while Redis is down, requests
-//! are answered with an error that says so.
+//! `LEASEHOLD_STORE_URL=redis://127.0.0.1:6379`. Starting needs an actix system, or [`start_anywhere`], and no server: while
+//! Redis is down, requests are answered with an error that says so.
 //!
 //! # What there is
 //!
 //! | You want | How |
 //! |---|---|
 //! | to work under a lock, in one statement | [`WithLock::with_lock`] |
+//! | a program without actix: axum, tonic, plain tokio | [`start_anywhere`] |
 //! | a lease to hold on to, and to watch | [`Acquire`], which is answered with a [`Lease`] |
 //! | many readers, one writer | [`ReadLock`], [`WriteLock`] |
 //! | at most so many at a time; the same owner again | `permits` and `owner` of [`Acquire`] |
@@ -93,6 +94,7 @@ pub use self::{
     listeners::statistics::{Distribution, Statistics, Summary},
     manager::{
         LockManager, LockManagerBuilder,
+        anywhere::{ManagerThread, start_anywhere},
         with_lock::{Done, WithLock, WithLockError},
     },
     request::{

@@ -7,6 +7,7 @@
 //! room are imported from here, each by one name.
 
 mod actor;
+pub(crate) mod anywhere;
 mod builder;
 mod dispatch;
 mod draining;
