@@ -28,6 +28,7 @@
 //! | You want | How |
 //! |---|---|
 //! | to work under a lock, in one statement | [`WithLock::with_lock`] |
+//! | the same on a thread that blocks: diesel, `web::block`, `SyncArbiter` | [`WithLock::with_lock_blocking`], [`BlockingLocks`] |
 //! | a program without actix: axum, tonic, plain tokio | [`start_anywhere`] |
 //! | a lease to hold on to, and to watch | [`Acquire`], which is answered with a [`Lease`] |
 //! | many readers, one writer | [`ReadLock`], [`WriteLock`] |
@@ -95,6 +96,7 @@ pub use self::{
     manager::{
         LockManager, LockManagerBuilder,
         anywhere::{ManagerThread, start_anywhere},
+        blocking::BlockingLocks,
         with_lock::{Done, WithLock, WithLockError},
     },
     request::{

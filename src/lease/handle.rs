@@ -217,6 +217,21 @@ impl Lease {
         run_until_lost(work, || self.loss(), self.until_lost()).await
     }
 
+    /// Returns an error if the lease is over now: for work that nothing stops, between two of its steps. Only the clock is read.
+    ///
+    /// # Errors
+    /// [`LeaseLostError`] when the lease is over. The steps before may be done. If others must be kept from seeing them, give
+    /// them the [`fence`](Self::fence).
+    pub fn check(&self) -> Result<(), LeaseLostError> {
+        self.loss().map_or(Ok(()), Err)
+    }
+
+    /// Runs work that blocks this thread, unless the lease is over already. Nothing stops it.
+    pub(crate) fn run_blocking<T>(&self, work: impl FnOnce(&Self) -> T) -> Result<T, LeaseLostError> {
+        self.check()?;
+        Ok(work(self))
+    }
+
     /// Reports progress of the worker: see [`Request::heartbeat`](crate::Request::heartbeat).
     pub fn heartbeat(&self) {
         self.state.heartbeat();

@@ -4,7 +4,7 @@ use std::{
     io,
     panic::resume_unwind,
     sync::mpsc::{self, Sender},
-    thread::{self, JoinHandle},
+    thread::{self, ThreadId},
     time::Duration,
 };
 
@@ -14,7 +14,7 @@ use tokio::{runtime, sync::oneshot};
 use crate::{
     manager::LockManager,
     request::{Drained, Shutdown, StartError},
-    runtime::{block_on::block_on, supervisor::message_of},
+    runtime::block_on::block_on,
 };
 
 /// What a shutdown did, or that the manager was gone already.
@@ -30,19 +30,15 @@ type End = Result<Drained, MailboxError>;
 /// The addresses of the manager, and the leases that it grants, work on every thread and in every runtime of tokio that has timers.
 ///
 /// ```
-/// use std::time::Duration;
 /// use leasehold::{Acquire, Config, WithLock};
 ///
 /// #[tokio::main]
 /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
 ///     let manager = leasehold::start_anywhere(|| Config::load()?.start_here())?;
 ///     let locks = manager.locks(); // clone it into every handler
-///     let paid = tokio::spawn(async move {
-///         let ask = Acquire::new("orders/42").wait(Duration::from_secs(2));
-///         locks.with_lock(ask, async |lease| format!("paid, with fence {:?}", lease.fence())).await
-///     });
-///     println!("{}", paid.await??.value);
-///     manager.drain(Duration::from_secs(5)).shutdown().await?; // the last line of main
+///     let paid = async move { locks.with_lock(Acquire::new("orders/42"), async |lease| lease.fence()).await };
+///     println!("paid, with fence {:?}", tokio::spawn(paid).await??.value);
+///     manager.shutdown().await?; // the last line of main
 ///     Ok(())
 /// }
 /// ```
@@ -59,40 +55,34 @@ where
     E: From<StartError> + Send + 'static,
 {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Arbiter)?;
-    let ((tell, told), (stop, stopped), (end, ended)) =
-        (mpsc::channel(), oneshot::channel(), oneshot::channel());
-    let life = move || {
-        let end_of_it = System::with_tokio_rt(|| runtime).block_on(live(start, tell, stopped));
-        // The handle that waits for it may be gone.
-        end_of_it.map(|outcome| end.send(outcome));
-    };
+    let (tell, told) = mpsc::channel();
+    let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
+    let life = move || System::with_tokio_rt(|| runtime).block_on(live(start, tell, stopped, end));
     let thread =
         thread::Builder::new().name("leasehold".to_owned()).spawn(life).map_err(StartError::Arbiter)?;
     match told.recv() {
-        Ok(started) => Ok(ManagerThread {
-            locks: started?,
-            drain: Duration::ZERO,
-            stop: Some(stop),
-            ended,
-            thread: Some(thread),
-        }),
+        Ok(started) => {
+            let (locks, thread) = (started?, thread.thread().id());
+            Ok(ManagerThread { locks, drain: Duration::ZERO, stop: Some(stop), ended, thread })
+        }
         Err(_) => resume_unwind(thread.join().expect_err("only a panic ends the thread without an answer")),
     }
 }
 
-/// Starts the manager, and shuts it down when it is told to. `None` if it did not start.
+/// Starts the manager, and shuts it down when it is told to. Whoever asked may be gone by then.
 async fn live<E>(
     start: impl FnOnce() -> Result<Addr<LockManager>, E>,
     tell: Sender<Result<Addr<LockManager>, E>>,
     stopped: oneshot::Receiver<Duration>,
-) -> Option<End> {
+    end: oneshot::Sender<End>,
+) {
     let started = start();
     let locks = started.as_ref().ok().cloned();
-    // Whoever has asked waits for it.
     let _ = tell.send(started);
-    let locks = locks?;
-    let drain = stopped.await.unwrap_or_default();
-    Some(locks.send(Shutdown { drain }).await)
+    if let Some(locks) = locks {
+        let drain = stopped.await.unwrap_or_default();
+        let _ = end.send(locks.send(Shutdown { drain }).await);
+    }
 }
 
 /// A lock manager in a thread with an actix system of its own, which [`start_anywhere`] has started.
@@ -109,7 +99,7 @@ pub struct ManagerThread {
     /// `None` as soon as the shutdown has begun.
     stop: Option<oneshot::Sender<Duration>>,
     ended: oneshot::Receiver<End>,
-    thread: Option<JoinHandle<()>>,
+    thread: ThreadId,
 }
 
 impl ManagerThread {
@@ -136,33 +126,29 @@ impl ManagerThread {
     /// A caller that drops the future does not wait. The shutdown goes on in its thread, and ends with the process.
     pub async fn shutdown(mut self) -> io::Result<Drained> {
         self.begin_to_stop();
-        let ended = (&mut self.ended).await;
-        self.outcome(ended)
+        Self::outcome((&mut self.ended).await)
     }
 
     fn begin_to_stop(&mut self) -> bool {
         self.stop.take().is_some_and(|stop| stop.send(self.drain).is_ok())
     }
 
-    fn outcome(&mut self, ended: Result<End, oneshot::error::RecvError>) -> io::Result<Drained> {
-        if let Ok(outcome) = ended {
-            return outcome.map_err(|_| io::Error::other("the lock manager was gone before its shutdown"));
+    fn outcome(ended: Result<End, oneshot::error::RecvError>) -> io::Result<Drained> {
+        match ended {
+            Ok(Ok(drained)) => Ok(drained),
+            Ok(Err(_)) => Err(io::Error::other("the lock manager was gone before its shutdown")),
+            Err(_) => Err(io::Error::other("the thread of the lock manager panicked")),
         }
-        let panic = self.thread.take().and_then(|thread| thread.join().err());
-        let message = panic.map_or_else(|| "no message".to_owned(), |panic| message_of(panic.as_ref()));
-        Err(io::Error::other(format!("the thread of the lock manager panicked: {message}")))
     }
 }
 
 impl Drop for ManagerThread {
     fn drop(&mut self) {
-        let is_own = self.thread.as_ref().is_some_and(|own| own.thread().id() == thread::current().id());
         // After a shutdown there is nothing to wait for, and the thread cannot wait for itself.
-        if !self.begin_to_stop() || is_own {
-            return;
-        }
-        let ended = block_on(&mut self.ended);
-        if let Err(error) = self.outcome(ended) {
+        if self.begin_to_stop()
+            && self.thread != thread::current().id()
+            && let Err(error) = Self::outcome(block_on(&mut self.ended))
+        {
             tracing::error!(%error, "a lock manager was not shut down");
         }
     }

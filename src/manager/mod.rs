@@ -8,6 +8,7 @@
 
 mod actor;
 pub(crate) mod anywhere;
+pub(crate) mod blocking;
 mod builder;
 mod dispatch;
 mod draining;

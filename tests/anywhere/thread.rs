@@ -6,12 +6,12 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
-        mpsc::{Receiver, Sender, channel},
     },
     thread,
     time::Duration,
 };
 
+use super::{in_memory, watched};
 use actix::Addr;
 use leasehold::{
     Acquire, AcquireError, Config, LockManager, LossReason, ManagerThread, MemoryStore, Shutdown, StartError,
@@ -26,35 +26,9 @@ use support::{
     virtual_time::{millis, secs},
 };
 
-/// A manager of the locks in this memory.
-fn in_memory(store: &MemoryStore) -> ManagerThread {
-    let store = store.clone();
-    start_anywhere(move || LockManager::builder(Arc::new(store)).start_here()).unwrap()
-}
-
 fn on_redis(server: &RedisServer) -> ManagerThread {
     let store = Arc::new(patient::open(&server.url()));
     start_anywhere(move || LockManager::builder(store).start_here()).unwrap()
-}
-
-/// Tells that its thread has ended.
-struct EndOfThread(Sender<()>);
-
-impl Drop for EndOfThread {
-    fn drop(&mut self) {
-        let _ = self.0.send(());
-    }
-}
-
-/// A manager, and news of the end of its thread.
-fn watched(store: &MemoryStore) -> (ManagerThread, Receiver<()>) {
-    thread_local!(static END: std::cell::OnceCell<EndOfThread> = const { std::cell::OnceCell::new() });
-    let (store, (tell, told)) = (store.clone(), channel());
-    let start = move || {
-        END.with(|end| drop(end.set(EndOfThread(tell))));
-        LockManager::builder(Arc::new(store)).start_here()
-    };
-    (start_anywhere(start).unwrap(), told)
 }
 
 #[test]
@@ -97,7 +71,7 @@ async fn work_in_tasks_of_many_threads_runs_one_at_a_time() {
 async fn a_lease_is_lost_renewed_and_released_from_any_thread() {
     let manager = in_memory(&MemoryStore::default());
     let locks = manager.locks();
-    let brief = locks.send(Acquire::new("brief").ttl(millis(100)).no_renew()).await.unwrap().unwrap();
+    let brief = locks.send(Acquire::new("brief").ttl(secs(2)).no_renew()).await.unwrap().unwrap();
     let lost = tokio::spawn(async move { brief.lost().await }).await.unwrap();
     assert_eq!(lost, LossReason::Expired, "by a timer of this runtime");
     let lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
