@@ -30,6 +30,7 @@
 //! | to work under a lock, in one statement | [`WithLock::with_lock`] |
 //! | the same on a thread that blocks: diesel, `web::block`, `SyncArbiter` | [`WithLock::with_lock_blocking`], [`BlockingLocks`] |
 //! | a program without actix: axum, tonic, plain tokio | [`start_anywhere`] |
+//! | code that must not run without its lock | [`assert_held`] |
 //! | a lease to hold on to, and to watch | [`Acquire`], which is answered with a [`Lease`] |
 //! | many readers, one writer | [`ReadLock`], [`WriteLock`] |
 //! | at most so many at a time; the same owner again | `permits` and `owner` of [`Acquire`] |
@@ -89,8 +90,8 @@ pub use self::{
     },
     leading::{election, schedule},
     lease::{
-        Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, Release, ReleaseError, ReleaseSetError,
-        Released, Renew, RenewError, RevokeRequested,
+        Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, NotHeldError, Release, ReleaseError,
+        ReleaseSetError, Released, Renew, RenewError, RevokeRequested, assert_held,
     },
     listeners::statistics::{Distribution, Statistics, Summary},
     manager::{

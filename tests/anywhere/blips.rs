@@ -9,7 +9,7 @@ use std::{
 
 use actix::{Actor, Addr, Context, Handler, Message, ResponseFuture};
 use futures_util::future::join_all;
-use leasehold::{Acquire, LockManager, RedisStore, WithLock, WithLockError};
+use leasehold::{Acquire, LockManager, RedisStore, WithLock, WithLockError, assert_held};
 use leasehold_testing::{
     servers::RedisServer,
     waiting::{PATIENCE, eventually},
@@ -61,6 +61,7 @@ fn open(table: &Path) -> Connection {
 
 /// Books a payment, unless it was booked before. Two that do so at a time book it twice.
 fn book(table: &Path, order: u32) {
+    assert_held(format!("orders/{order}")).unwrap();
     let database = open(table);
     let count = "SELECT COUNT(*) FROM paid WHERE number = ?1";
     let booked: u32 = database.query_row(count, [order], |row| row.get(0)).unwrap();

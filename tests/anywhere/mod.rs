@@ -2,6 +2,7 @@
 
 mod blips;
 mod blocking;
+mod held;
 mod thread;
 
 use std::{

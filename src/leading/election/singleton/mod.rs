@@ -111,11 +111,9 @@ impl<A: Actor<Context = SingletonContext<A>>> Singleton<A> {
         self.crashes.set(if goes_on { before + 1 } else { 0 });
         goes_on.then(|| self.pauses.after(before))
     }
-}
 
-impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
     /// Runs one life of the actor after the other.
-    async fn term(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
+    async fn lives(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
         let resource = lease.resource();
         loop {
             let began = Instant::now();
@@ -138,6 +136,12 @@ impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
                 return TermEnd::Told;
             }
         }
+    }
+}
+
+impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
+    async fn term(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
+        lease.scope().around(self.lives(Arc::clone(&lease), stop)).await
     }
 }
 
