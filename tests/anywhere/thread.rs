@@ -1,17 +1,19 @@
 //! A lock manager in a thread of its own: what works from other runtimes, and how it ends. With real threads.
 
 use std::{
+    cell::OnceCell,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
+        mpsc::channel,
     },
     thread,
     time::Duration,
 };
 
-use super::{in_memory, watched};
+use super::{EndOfThread, in_memory, watched};
 use actix::Addr;
 use leasehold::{
     Acquire, AcquireError, Config, LockManager, LossReason, ManagerThread, MemoryStore, Shutdown, StartError,
@@ -142,6 +144,19 @@ fn a_dropped_shutdown_is_not_waited_for_and_goes_on() {
     });
     assert!(shutdown.is_err() && lease.is_valid());
     drop(lease);
+    thread_ended.recv_timeout(PATIENCE).unwrap();
+}
+
+#[test]
+fn a_handle_that_is_dropped_on_its_own_thread_ends_it_and_does_not_wait() {
+    thread_local!(static END: OnceCell<EndOfThread> = const { OnceCell::new() });
+    let ((give, given), (tell, thread_ended)) = (tokio::sync::oneshot::channel::<ManagerThread>(), channel());
+    let start = move || {
+        END.with(|end| drop(end.set(EndOfThread(tell))));
+        actix::spawn(async move { drop(given.await) });
+        LockManager::builder(Arc::new(MemoryStore::default())).start_here()
+    };
+    give.send(start_anywhere(start).unwrap()).unwrap();
     thread_ended.recv_timeout(PATIENCE).unwrap();
 }
 
