@@ -17,7 +17,7 @@ use super::{EndOfThread, in_memory, watched};
 use actix::Addr;
 use leasehold::{
     Acquire, AcquireError, Config, LockManager, LossReason, ManagerThread, MemoryStore, Shutdown, StartError,
-    WithLock, WithLockError, start_anywhere,
+    Stats, WithLock, WithLockError, start_anywhere,
 };
 use leasehold_testing::{
     servers::RedisServer,
@@ -126,7 +126,11 @@ fn a_dropped_handle_gives_holders_the_time_of_its_drain() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let lease = runtime.block_on(locks.send(Acquire::new("r"))).unwrap().unwrap();
     let finishes = runtime.spawn(async move {
-        while !matches!(locks.send(Acquire::new("s")).await, Ok(Err(AcquireError::ShuttingDown))) {}
+        while !matches!(locks.send(Acquire::new("s")).await.unwrap(), Err(AcquireError::ShuttingDown)) {}
+        for _ in 0..200 {
+            locks.send(Stats).await.unwrap();
+            assert!(lease.is_valid(), "it may finish");
+        }
         lease.release().await
     });
     drop(manager.drain(PATIENCE));
