@@ -36,11 +36,11 @@ impl Actor for Till {
 }
 
 #[derive(Message)]
-#[rtype(result = "Result<(), WithLockError>")]
+#[rtype(result = "Result<bool, WithLockError>")]
 struct Pay(u32);
 
 impl Handler<Pay> for Till {
-    type Result = ResponseFuture<Result<(), WithLockError>>;
+    type Result = ResponseFuture<Result<bool, WithLockError>>;
 
     fn handle(&mut self, Pay(order): Pay, _: &mut Self::Context) -> Self::Result {
         let (locks, table) = (self.locks.clone(), self.table.clone());
@@ -59,8 +59,8 @@ fn open(table: &Path) -> Connection {
     database
 }
 
-/// Books a payment, unless it was booked before. Two that do so at a time book it twice.
-fn book(table: &Path, order: u32) {
+/// Books a payment, unless it was booked before. Returns true if it did. Two that do so at a time book it twice.
+fn book(table: &Path, order: u32) -> bool {
     assert_held(format!("orders/{order}")).unwrap();
     let database = open(table);
     let count = "SELECT COUNT(*) FROM paid WHERE number = ?1";
@@ -69,6 +69,7 @@ fn book(table: &Path, order: u32) {
     if booked == 0 {
         database.execute("INSERT INTO paid VALUES (?1)", [order]).unwrap();
     }
+    booked == 0
 }
 
 fn all_booked(table: &Path) -> Vec<u32> {
