@@ -20,14 +20,17 @@
 //! ```
 //!
 //! Without configuration, locks live in the memory of the process, and the log says so. For a server set
-//! `LEASEHOLD_STORE_URL=redis://127.0.0.1:6379`. Starting needs an actix system, and no server: while Redis is down, requests
-//! are answered with an error that says so.
+//! `LEASEHOLD_STORE_URL=redis://127.0.0.1:6379`. Starting needs an actix system, or [`start_anywhere`], and no server: while
+//! Redis is down, requests are answered with an error that says so.
 //!
 //! # What there is
 //!
 //! | You want | How |
 //! |---|---|
 //! | to work under a lock, in one statement | [`WithLock::with_lock`] |
+//! | the same on a thread that blocks: diesel, `web::block`, `SyncArbiter` | [`WithLock::with_lock_blocking`], [`BlockingLocks`] |
+//! | a program without actix: axum, tonic, plain tokio | [`start_anywhere`] |
+//! | code that must not run without its lock | [`assert_held`] |
 //! | a lease to hold on to, and to watch | [`Acquire`], which is answered with a [`Lease`] |
 //! | many readers, one writer | [`ReadLock`], [`WriteLock`] |
 //! | at most so many at a time; the same owner again | `permits` and `owner` of [`Acquire`] |
@@ -88,12 +91,14 @@ pub use self::{
     },
     leading::{election, partitions, schedule},
     lease::{
-        Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, Release, ReleaseError, ReleaseSetError,
-        Released, Renew, RenewError, RevokeRequested,
+        Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, NotHeldError, Release, ReleaseError,
+        ReleaseSetError, Released, Renew, RenewError, RevokeRequested, assert_held,
     },
     listeners::statistics::{Distribution, Statistics, Summary},
     manager::{
         LockManager, LockManagerBuilder,
+        anywhere::{ManagerThread, start_anywhere},
+        blocking::BlockingLocks,
         with_lock::{Done, WithLock, WithLockError},
     },
     request::{

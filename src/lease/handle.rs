@@ -14,8 +14,8 @@ use futures_util::FutureExt;
 use crate::{
     core::{Fence, LeaseStatus, LossReason, Mode, ResourceName, Token},
     lease::{
-        LeaseLostError, LeaseShared, ManagerLink, Release, ReleaseError, Released, Renew, RenewError,
-        RevokeRequested,
+        HeldScope, LeaseLostError, LeaseShared, ManagerLink, Release, ReleaseError, Released, Renew,
+        RenewError, RevokeRequested,
     },
     store::{Durability, StoreError},
 };
@@ -36,7 +36,7 @@ use crate::{
 /// send [`Shutdown`](crate::Shutdown) as the last line of `main`, or release and await it.
 #[must_use = "a lease that is dropped is released"]
 pub struct Lease {
-    pub(super) state: Arc<LeaseShared>,
+    pub(crate) state: Arc<LeaseShared>,
     manager: Arc<ManagerLink>,
     durability: Durability,
     released: bool,
@@ -214,7 +214,27 @@ impl Lease {
     /// # Cancel safety
     /// The same as that of `work`. Cancelling does not release the lease.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLostError> {
-        run_until_lost(work, || self.loss(), self.until_lost()).await
+        run_until_lost(self.scope().around(work), || self.loss(), self.until_lost()).await
+    }
+
+    /// Returns the scope of code that runs under this lease.
+    pub(crate) fn scope(&self) -> HeldScope {
+        HeldScope::of(&self.state)
+    }
+
+    /// Returns an error if the lease is over now: for work that nothing stops, between two of its steps. Only the clock is read.
+    ///
+    /// # Errors
+    /// [`LeaseLostError`] when the lease is over. The steps before may be done. If others must be kept from seeing them, give
+    /// them the [`fence`](Self::fence).
+    pub fn check(&self) -> Result<(), LeaseLostError> {
+        self.loss().map_or(Ok(()), Err)
+    }
+
+    /// Runs work that blocks this thread, unless the lease is over already. Nothing stops it.
+    pub(crate) fn run_blocking<T>(&self, work: impl FnOnce(&Self) -> T) -> Result<T, LeaseLostError> {
+        self.check()?;
+        Ok(self.scope().call(|| work(self)))
     }
 
     /// Reports progress of the worker: see [`Request::heartbeat`](crate::Request::heartbeat).

@@ -9,6 +9,7 @@ use std::sync::Arc;
 mod errors;
 mod events;
 mod handle;
+mod held;
 mod messages;
 mod renewals;
 mod renewer;
@@ -21,10 +22,12 @@ pub use self::{
     errors::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
     events::{LeaseChange, LeaseEvent, RevokeRequested},
     handle::Lease,
+    held::{NotHeldError, assert_held},
     messages::{Release, Released, Renew},
     set::LeaseSet,
 };
 pub(crate) use self::{
+    held::HeldScope,
     messages::ManagerLink,
     renewer::{RenewerHandle, Renewers},
     shared::{LeaseShared, LeaseTerms},

@@ -9,7 +9,7 @@ use futures_util::{
 
 use crate::{
     core::{Fence, ResourceName},
-    lease::{Lease, LeaseLostError, ReleaseSetError, handle::run_until_lost},
+    lease::{HeldScope, Lease, LeaseLostError, ReleaseSetError, handle::run_until_lost},
 };
 
 /// Several held locks with one handle: the answer to [`AcquireAll`](crate::AcquireAll).
@@ -90,7 +90,8 @@ impl LeaseSet {
     /// # Cancel safety
     /// The same as that of `work`. Cancelling does not release the set.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLostError> {
-        run_until_lost(work, || self.leases.iter().find_map(Lease::loss), self.lost()).await
+        let scope = HeldScope::of_several(self.leases.iter().map(|lease| Arc::clone(&lease.state)).collect());
+        run_until_lost(scope.around(work), || self.leases.iter().find_map(Lease::loss), self.lost()).await
     }
 
     /// Reports progress of the worker: see [`Request::heartbeat`](crate::Request::heartbeat).

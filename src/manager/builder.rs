@@ -111,8 +111,8 @@ impl LockManagerBuilder {
     /// The manager lives until it receives [`Shutdown`](crate::Shutdown), even when no address of it is left.
     ///
     /// # Errors
-    /// [`StartError`] when a setting is invalid, when no actix system runs on this thread, or when the thread cannot
-    /// be started. Starting does not need the store.
+    /// [`StartError`] when a setting is invalid, when no actix system runs on this thread (then use
+    /// [`start_anywhere`](crate::start_anywhere)), or when the thread cannot be started. Starting does not need the store.
     pub fn start(self) -> Result<Addr<LockManager>, StartError> {
         self.settings.check()?;
         if System::try_current().is_none() {

@@ -7,6 +7,8 @@
 //! room are imported from here, each by one name.
 
 mod actor;
+pub(crate) mod anywhere;
+pub(crate) mod blocking;
 mod builder;
 mod dispatch;
 mod draining;

@@ -1,11 +1,13 @@
 //! Work under a lock in one statement: acquire, run, release; and its error.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, panic::resume_unwind, time::Duration};
 
 use actix::{Addr, MailboxError};
+use tokio::task::spawn_blocking;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    core::readable_debug,
+    core::{LossReason, readable_debug},
     lease::{Lease, LeaseLostError, ReleaseError, Released},
     manager::LockManager,
     request::{AcquireError, Request},
@@ -49,6 +51,50 @@ pub trait WithLock {
         request: Request<Kind>,
         work: impl AsyncFnOnce(&Lease) -> T,
     ) -> impl Future<Output = Result<Done<T>, WithLockError>>;
+
+    /// Acquires a lease, runs `work` on a thread for blocking work while it holds, and releases it: for diesel, for files, for
+    /// long computations. The caller's thread is not blocked, and the lease is renewed. On a thread that blocks already use
+    /// [`BlockingLocks`](crate::BlockingLocks).
+    ///
+    /// **Nothing stops a thread.** When the lease is lost, `work` goes on, beside another holder perhaps, until it looks:
+    /// [`check`](Lease::check) between two steps returns an error then. What it wrote after the loss stays. A lease can also end
+    /// within a step: for what others must not see there is the [`fence`](Lease::fence). [`Done::release`] tells the loss,
+    /// beside the value.
+    ///
+    /// When `work` panics, the lease is released, and the panic goes on in the caller.
+    ///
+    /// ```
+    /// use leasehold::{Acquire, LeaseLostError, WithLock};
+    /// # use leasehold::{LockManager, MemoryStore};
+    /// # #[actix::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
+    /// let done = locks.with_lock_blocking(Acquire::new("reports/daily"), |lease| {
+    ///     for page in 0..100 {
+    ///         lease.check()?; // an error when the lease is lost
+    ///         println!("page {page}, with fence {:?}", lease.fence());
+    ///     }
+    ///     Ok::<_, LeaseLostError>(100)
+    /// });
+    /// let done = done.await?;
+    /// println!("{} pages, alone until the end: {}", done.value?, done.release.is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`WithLockError::NotAcquired`], [`WithLockError::ManagerGone`] and [`WithLockError::NoRuntime`]: `work` was not
+    /// started. [`WithLockError::Lost`]: neither was it, because the lease was lost before a thread was free. A loss while `work`
+    /// runs is no error: [`Done`] has the value all the same.
+    ///
+    /// # Cancel safety
+    /// A caller that drops the future gives up. Before the grant, the request leaves the queue. Until a thread is free, the lease
+    /// is released, and `work` never starts. After that, `work` goes on to its end under the lease, and its value is lost.
+    fn with_lock_blocking<Kind: 'static, T: Send + 'static>(
+        &self,
+        request: Request<Kind>,
+        work: impl FnOnce(&Lease) -> T + Send + 'static,
+    ) -> impl Future<Output = Result<Done<T>, WithLockError>>;
 }
 
 impl WithLock for Addr<LockManager> {
@@ -66,6 +112,29 @@ impl WithLock for Addr<LockManager> {
         // The work is dropped before the lease, which others may get as soon as it is.
         let value = lease.run(work(&lease)).await?;
         Ok(Done { value, release: lease.release().await })
+    }
+
+    async fn with_lock_blocking<Kind: 'static, T: Send + 'static>(
+        &self,
+        request: Request<Kind>,
+        work: impl FnOnce(&Lease) -> T + Send + 'static,
+    ) -> Result<Done<T>, WithLockError> {
+        if reactor::is_missing() {
+            return Err(WithLockError::NoRuntime);
+        }
+        let lease = self.send(request).await??;
+        let resource = lease.resource().clone();
+        // The lease goes with the work, which may outlive its caller.
+        let work = move || lease.run_blocking(work).map(|value| (value, lease));
+        match AbortOnDropHandle::new(spawn_blocking(work)).await {
+            Ok(worked) => {
+                let (value, lease) = worked?;
+                Ok(Done { value, release: lease.release().await })
+            }
+            Err(ended) if ended.is_panic() => resume_unwind(ended.into_panic()),
+            // The runtime has ended before a thread was free, and the lease was dropped with the work.
+            Err(_) => Err(LeaseLostError { resource, reason: LossReason::Released }.into()),
+        }
     }
 }
 
@@ -105,8 +174,9 @@ pub enum WithLockError {
     #[error("the lock manager is gone; the work was not started")]
     ManagerGone,
     /// It was called outside of a tokio runtime, whose timer stops the work when the lease is lost without a word. Nothing
-    /// was asked for, and the work was not started. In a thread of its own, use `block_on` of a tokio runtime with timers: one that was built without them
-    /// (`enable_time`) panics, before anything is asked for.
+    /// was asked for, and the work was not started. In a thread without one, use [`BlockingLocks`](crate::BlockingLocks), or
+    /// `block_on` of a tokio runtime with timers: one that was built without them (`enable_time`) panics, before anything is
+    /// asked for.
     #[error(
         "with_lock was called outside of a tokio runtime, whose timer it needs; nothing was asked for, and the work was not started"
     )]

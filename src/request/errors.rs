@@ -148,8 +148,11 @@ pub enum StartError {
     /// A setting is invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
-    /// There is no actix system to run in. Start it inside `#[actix::main]`, `#[actix_web::main]` or a `System`.
-    #[error("no actix system is running on this thread; start the lock manager inside one")]
+    /// There is no actix system to run in. Start it inside `#[actix::main]`, `#[actix_web::main]` or a `System`. Programs without
+    /// one, such as those of axum, use [`start_anywhere`](crate::start_anywhere).
+    #[error(
+        "no actix system is running on this thread; start the lock manager inside one, or with leasehold::start_anywhere"
+    )]
     NoSystem,
     /// The thread of the arbiter could not be started.
     #[error("the arbiter of the lock manager could not be started")]

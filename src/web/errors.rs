@@ -8,7 +8,7 @@ use super::problem::Problem;
 use crate::{
     core::InvalidValue,
     fenced::{FencedWriteError, HEADER, OpenError, StaleFenceError},
-    lease::{LeaseLostError, ReleaseError, ReleaseSetError, RenewError},
+    lease::{LeaseLostError, NotHeldError, ReleaseError, ReleaseSetError, RenewError},
     manager::with_lock::WithLockError,
     request::{AcquireError, InspectError, RevokeError},
     store::{Certainty, StoreError},
@@ -63,6 +63,15 @@ impl AsProblem for WithLockError {
 impl AsProblem for LeaseLostError {
     fn problem(&self) -> Problem {
         Problem::OUTCOME_UNKNOWN
+    }
+}
+
+impl AsProblem for NotHeldError {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::NotHere { .. } => Problem::INTERNAL,
+            Self::Lost(lost) => lost.problem(),
+        }
     }
 }
 
@@ -164,6 +173,7 @@ response_errors!(
     InspectError,
     InvalidValue,
     LeaseLostError,
+    NotHeldError,
     OpenError,
     ReleaseError,
     ReleaseSetError,

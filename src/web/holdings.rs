@@ -6,6 +6,7 @@ use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
     rc::Rc,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -17,7 +18,7 @@ use actix_web::{
 use futures_util::{FutureExt, future::LocalBoxFuture};
 
 use crate::{
-    lease::{Lease, LeaseLostError},
+    lease::{HeldScope, Lease, LeaseLostError},
     manager::{LockManager, with_lock::WithLockError},
     request::Acquire,
 };
@@ -27,6 +28,8 @@ use crate::{
 pub(crate) struct Holdings {
     locks: Addr<LockManager>,
     leases: Rc<RefCell<Vec<Watched>>>,
+    /// The scope of the handler and of its body, which all leases join.
+    scope: HeldScope,
 }
 
 /// A lease, and the future that completes when it is over.
@@ -38,12 +41,13 @@ struct Watched {
 impl Holdings {
     /// Creates the holdings of a request that has no lease yet.
     pub(crate) fn new(locks: Addr<LockManager>) -> Self {
-        Self { locks, leases: Rc::default() }
+        Self { locks, leases: Rc::default(), scope: HeldScope::of_several(Vec::new()) }
     }
 
     pub(crate) async fn acquire(&self, asked: Acquire) -> Result<Rc<Lease>, WithLockError> {
         let lease = Rc::new(self.locks.send(asked).await??);
         let over = lease.until_lost().boxed_local();
+        self.scope.add(Arc::clone(&lease.state));
         self.leases.borrow_mut().push(Watched { lease: Rc::clone(&lease), over });
         Ok(lease)
     }
@@ -61,7 +65,7 @@ impl Holdings {
     /// Runs `work` while all that is held holds, what is acquired on the way included. When a lease is lost, `work` is
     /// dropped.
     pub(crate) async fn while_held<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLostError> {
-        let mut work = pin!(work);
+        let mut work = pin!(self.scope.clone().around(work));
         poll_fn(|cx| {
             if let Poll::Ready(lost) = self.poll_lost(cx) {
                 return Poll::Ready(Err(lost));
@@ -125,7 +129,7 @@ impl MessageBody for HeldBody {
         {
             return Poll::Ready(Some(Err(lost.into())));
         }
-        Pin::new(&mut self.body).poll_next(cx)
+        self.holdings.scope.clone().call(|| Pin::new(&mut self.body).poll_next(cx))
     }
 }
 

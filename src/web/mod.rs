@@ -53,6 +53,7 @@
 //! | the manager shuts down, or is gone | 503 | `shutting_down` | 1 s |
 //! | a fenced write failed: its outcome is unknown | 503 | `outcome_unknown` | none |
 //! | the lease was lost on the way: the outcome is unknown | 503 | `outcome_unknown` | none |
+//! | a lock that is [not held](crate::NotHeldError::NotHere) around the code that asks | 500 | `internal` | none |
 //! | a token that holds nothing | 409 | `not_holder` | none |
 //! | a fence that is stale: nothing was done | 412 | `stale_fence` | none |
 //! | an invalid name of a resource, owner or token, an invalid fence | 400 | `invalid` | none |

@@ -125,4 +125,17 @@ fn the_examples_are_short() {
         let lines = work.take_while(|line| *line != "}").count() + 1 + 2;
         assert!(lines <= most, "the part of {name} that an application has to write has {lines} lines");
     }
+    // The handler, the answer if it fails, and the statements about the lock manager.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/axum_orders/main.rs");
+    let text = std::fs::read_to_string(path).unwrap();
+    let pay =
+        text.lines().skip_while(|line| !line.starts_with("async fn pay")).take_while(|line| *line != "}");
+    let fails =
+        text.lines().skip_while(|line| !line.starts_with("type Unknown")).take_while(|line| *line != "}");
+    let started = text.lines().filter(|line| line.contains("manager"));
+    let lines = pay.count() + 1 + fails.count() + 1 + started.count();
+    assert!(
+        (15..=25).contains(&lines),
+        "the part of axum_orders that an application has to write has {lines} lines"
+    );
 }

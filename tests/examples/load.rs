@@ -80,7 +80,7 @@ fn client(number: u32, shops: &[String], began: Instant, done: &AtomicBool) -> V
 }
 
 /// The orders that were paid, each with its receipts: one, if all is well.
-fn payments(ledger: &Path) -> BTreeMap<u64, Vec<u64>> {
+pub(super) fn payments(ledger: &Path) -> BTreeMap<u64, Vec<u64>> {
     let database = Connection::open(ledger).unwrap();
     let mut query = database.prepare("SELECT paid, receipt FROM receipts ORDER BY receipt").unwrap();
     let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).unwrap();

@@ -2,6 +2,7 @@
 //!
 //! `cargo test` builds them before it runs anything. Before `cargo test --test processes` alone, run `cargo build --examples`.
 
+mod axum;
 mod blips;
 mod leaders;
 mod load;

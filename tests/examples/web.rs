@@ -52,7 +52,7 @@ impl Shop {
 }
 
 /// Sends one request, and reads the whole answer.
-fn ask(address: &str, request: &str) -> String {
+pub(super) fn ask(address: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "{request} HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         .unwrap();
@@ -62,7 +62,7 @@ fn ask(address: &str, request: &str) -> String {
 }
 
 /// The number of the receipt in an answer, which must be a good one.
-fn receipt(answer: &str, already_paid: bool) -> u64 {
+pub(super) fn receipt(answer: &str, already_paid: bool) -> u64 {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains(&format!(r#""already_paid":{already_paid}"#)), "{answer}");
     let (_, number) = answer.split_once(r#""receipt":"#).unwrap();

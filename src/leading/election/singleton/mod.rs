@@ -76,7 +76,7 @@ use crate::{
 pub struct Singleton<A: Actor> {
     factory: RefCell<Box<dyn FnMut() -> A>>,
     /// Hears of each life before it begins.
-    lives: Box<dyn Fn(&Addr<A>)>,
+    begins: Box<dyn Fn(&Addr<A>)>,
     /// The number of crashes in a row, in all terms of its process.
     crashes: Cell<u32>,
     max_crashes: u32,
@@ -105,15 +105,15 @@ impl<A: Actor<Context = SingletonContext<A>>> Singleton<A> {
         elect(locks, candidacy, singleton)
     }
 
-    /// Creates the work of a candidacy. `lives` is called with the address of each life.
+    /// Creates the work of a candidacy. `begins` is called with the address of each life.
     pub(crate) fn new(
         candidacy: &Candidacy,
         factory: impl FnMut() -> A + 'static,
-        lives: impl Fn(&Addr<A>) + 'static,
+        begins: impl Fn(&Addr<A>) + 'static,
     ) -> Self {
         let Candidacy { max_crashes, pauses, .. } = *candidacy;
         let factory = RefCell::new(Box::new(factory) as Box<_>);
-        Self { factory, lives: Box::new(lives), crashes: Cell::new(0), max_crashes, pauses }
+        Self { factory, begins: Box::new(begins), crashes: Cell::new(0), max_crashes, pauses }
     }
 
     /// Counts a crash after a life of this length. Returns the pause before the next life; `None` after too many.
@@ -129,7 +129,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Singleton<A> {
         let mut life = Box::new(SingletonContext::life(Arc::clone(lease), actor));
         // Without an address an actor stops when it has nothing to do.
         let address = life.address();
-        (self.lives)(&address);
+        (self.begins)(&address);
         let (mut lost, mut stop) = (pin!(lease.lost()), pin!(stop.cancelled().fuse()));
         let mut began = false;
         let end = poll_fn(|cx| {
@@ -158,11 +158,9 @@ impl<A: Actor<Context = SingletonContext<A>>> Singleton<A> {
             (_, end) => end,
         }
     }
-}
 
-impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
     /// Runs one life of the actor after the other.
-    async fn term(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
+    async fn lives(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
         let resource = lease.resource();
         loop {
             let began = Instant::now();
@@ -185,6 +183,12 @@ impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
                 return TermEnd::Told;
             }
         }
+    }
+}
+
+impl<A: Actor<Context = SingletonContext<A>>> TermWork for Singleton<A> {
+    async fn term(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
+        lease.scope().around(self.lives(Arc::clone(&lease), stop)).await
     }
 }
 
