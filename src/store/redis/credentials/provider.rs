@@ -157,22 +157,22 @@ impl CredentialsProvider {
 
     /// Returns the answer to a question after this moment, or the last one before if that fails.
     pub(crate) async fn asked_after(&self, moment: Instant) -> Result<KnownCredentials, StoreError> {
-        let this = self.clone();
-        let answer = async move {
-            let _turn = this.0.asking.lock().await;
-            if this.0.state.borrow().asked.is_none_or(|asked| asked < moment) {
+        let this = Arc::clone(&self.0);
+        // In a task of its own, so that a caller that gives up does not stop it for the others.
+        let asking = tokio::spawn(async move {
+            let _turn = this.asking.lock().await;
+            if this.state.borrow().asked.is_none_or(|asked| asked < moment) {
                 let began = Instant::now();
                 let late = |_| Err("no answer".into());
-                let answer = timeout(LONGEST, (this.0.ask)()).await.unwrap_or_else(late);
-                this.0.state.send_modify(|state| state.keep(answer, began, this.0.files.is_some()));
+                let answer = timeout(LONGEST, (this.ask)()).await.unwrap_or_else(late);
+                this.state.send_modify(|state| state.keep(answer, began, this.files.is_some()));
             }
-            let State { known, error, .. } = &*this.0.state.borrow();
-            let nothing = || StoreError::unavailable("no credentials");
-            known.clone().ok_or_else(|| error.clone().unwrap_or_else(nothing))
-        };
-        // In a task of its own, so that a caller that gives up does not stop it for the others.
-        let ended = |_| Err(StoreError::unavailable("the task that asks for credentials ended"));
-        tokio::spawn(answer).await.unwrap_or_else(ended)
+        });
+        let ended = asking.await.map_err(|_| StoreError::unavailable("the provider of credentials ended"));
+        let State { known, error, .. } = &*self.0.state.borrow();
+        known
+            .clone()
+            .ok_or_else(|| error.clone().or(ended.err()).unwrap_or_else(|| StoreError::unavailable("")))
     }
 
     /// Waits for other credentials than those of this version, and asks for them when that is due.

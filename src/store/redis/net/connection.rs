@@ -108,9 +108,9 @@ impl Connection {
     pub(crate) async fn attempt(&self, call: &Call, asking: bool) -> Result<CallAnswer, TryFailure> {
         let mut refused = 0;
         loop {
-            let (generation, opened) = self.open().await.map_err(TryFailure::Unreachable)?;
+            let (generation, mut opened) = self.open().await.map_err(TryFailure::Unreachable)?;
             let version = opened.login.as_ref().map_or(0, |login| login.version());
-            match (self.attempt_on(generation, &opened, call, asking).await, &opened.login) {
+            match (self.attempt_on(generation, &mut opened, call, asking).await, &opened.login) {
                 (Err(TryFailure::Refused(_, refusal)), Some(login))
                     if refused < MOST_REFUSED && Box::pin(login.may_help(version, &refusal)).await =>
                 {
@@ -125,12 +125,11 @@ impl Connection {
     async fn attempt_on(
         &self,
         generation: u64,
-        OpenConnection { connection, address, .. }: &OpenConnection,
+        OpenConnection { connection, address, .. }: &mut OpenConnection,
         call: &Call,
         asking: bool,
     ) -> Result<CallAnswer, TryFailure> {
-        let mut connection = connection.clone();
-        let sent = pin!(call.send(&mut connection, asking));
+        let sent = pin!(call.send(connection, asking));
         let answer = self.answer_to(sent, generation, address).await?;
         if !call.is_answered_by(&answer) {
             self.give_up(generation);
