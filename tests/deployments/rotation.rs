@@ -162,9 +162,9 @@ async fn take_turns(number: usize, locks: Addr<LockManager>, rotation: Arc<Rotat
                 locks.send(Acquire::new("turns").wait(LONG)).await.map_err(|error| error.to_string())?;
             let lease = asked.map_err(|error| error.to_string())?;
             tokio::task::yield_now().await;
-            let valid = lease.is_valid().then_some(()).ok_or("lost")?;
+            lease.is_valid().then_some(()).ok_or("lost")?;
             lease.release().await.map_err(|error| error.to_string())?;
-            Ok::<_, String>(valid)
+            Ok::<_, String>(())
         };
         match outcome.await {
             Ok(()) => report.turns[number].set(report.turns[number].get() + 1),
