@@ -196,7 +196,7 @@ mod tests {
     fn every_node_is_spoken_to_as_the_url_says() {
         let named = named("redis+cluster://u:p@a,b", &RedisOptions::default());
         let Ok(NamedServers::Cluster { nodes, .. }) = named else { panic!("no cluster") };
-        let client = nodes.client(&NodeAddress::new("::1".to_owned(), 7)).unwrap();
+        let client = nodes.server(&NodeAddress::new("::1".to_owned(), 7)).unwrap();
         let (info, redis) = (client.get_connection_info(), client.get_connection_info().redis_settings());
         assert_eq!(*info.addr(), ConnectionAddr::Tcp("::1".to_owned(), 7));
         assert_eq!((redis.username(), redis.password()), (Some("u"), Some("p")));
