@@ -113,7 +113,7 @@ pub use self::{
         inspection::{Durability, Holder, HolderState, Inspection, Listing, Waiter},
         memory::MemoryStore,
         quorum::{QuorumOptions, QuorumStore},
-        redis::{Layout, RedisOptions, RedisStore},
+        redis::{Credentials, CredentialsProvider, Layout, RedisOptions, RedisStore},
     },
 };
 

@@ -34,6 +34,10 @@ pub struct StoreConfig {
     pub tls_certificate: PathBuf,
     /// The private key of [`tls_certificate`](Self::tls_certificate). Default: empty, none.
     pub tls_key: PathBuf,
+    /// A file with the password, read again while the store is open. Default: empty, none.
+    pub password_file: PathBuf,
+    /// A file with the user of [`password_file`](Self::password_file). Default: empty, the default user.
+    pub user_file: PathBuf,
     /// The time that connecting may take. Default: 1 s.
     #[serde(deserialize_with = "duration")]
     pub connect_timeout: Duration,

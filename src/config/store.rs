@@ -5,9 +5,12 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use parking_lot::Mutex;
 
 use crate::{
-    config::{Config, ConfigError, StoreUrl},
+    config::{Config, ConfigError, StoreConfig, StoreUrl},
     core::{InvalidValue, ensure, exact},
-    store::{MemoryStore, QuorumNode, QuorumOptions, QuorumStore, RedisStore, Store, redis::RedisOptions},
+    store::{
+        MemoryStore, QuorumNode, QuorumOptions, QuorumStore, RedisStore, Store,
+        redis::{CredentialsProvider, RedisOptions},
+    },
 };
 
 /// The stores in memory, by name and prefix. A store lives as long as the process, as a server would. What is held in it
@@ -34,6 +37,7 @@ impl Config {
     pub fn redis_options(&self) -> RedisOptions {
         let given = |file: &Path| (!file.as_os_str().is_empty()).then(|| file.to_owned());
         let store = &self.store;
+        let from_files = |password| CredentialsProvider::from_files(password, given(&store.user_file));
         RedisOptions {
             prefix: store.prefix.clone(),
             layout: store.layout,
@@ -41,6 +45,8 @@ impl Config {
             tls_ca: given(&store.tls_ca),
             tls_certificate: given(&store.tls_certificate),
             tls_key: given(&store.tls_key),
+            credentials: given(&store.password_file).map(from_files),
+            sentinel_credentials: None,
             connect_timeout: store.connect_timeout,
             response_timeout: self.response_timeout(),
             keepalive: store.keepalive,
@@ -61,6 +67,9 @@ impl Config {
     /// Returns a store that is not in the memory of this process.
     pub(super) fn store_outside(&self) -> Result<Arc<dyn Store>, InvalidValue> {
         self.check_response_timeout()?;
+        let StoreConfig { user_file, password_file, .. } = &self.store;
+        let is_alone = password_file.as_os_str().is_empty() && !user_file.as_os_str().is_empty();
+        ensure(!is_alone, "store.user_file", "given", "nothing without store.password_file")?;
         let Some(nodes) = self.store.url.nodes()? else { return Ok(self.server(&self.store.url)?) };
         let open = |url: &StoreUrl| {
             let node: Arc<dyn QuorumNode> = self.server(url)?;

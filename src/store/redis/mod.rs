@@ -4,6 +4,7 @@
 
 mod calls;
 mod confirmed;
+mod credentials;
 mod listing;
 pub(crate) mod net;
 pub(crate) mod probe;
@@ -15,9 +16,13 @@ mod wire;
 
 use std::{fmt, time::Duration};
 
-pub use self::net::options::{Layout, RedisOptions};
+pub use self::{
+    credentials::{Credentials, CredentialsProvider},
+    net::options::{Layout, RedisOptions},
+};
 use self::{
     net::{
+        address::Nodes,
         clients,
         status::KnownIncarnation,
         topology::Topology,
@@ -128,10 +133,9 @@ impl RedisStore {
     /// `redis::ConnectionInfo` by `redis::Client::open`. It has to be one of the crate `redis` 1.x.
     ///
     /// The store takes from it where the server is, the certificates, the user, the password and the database, and opens
-    /// connections of its own: locks never share one with other commands. All of that is copied now. A password that changes
-    /// later needs a new store, and a provider of credentials is not taken over. Timeouts, protocol and library name
-    /// are those of the store, whatever the client has. Nothing is sent before the first verb. A client leads to one
-    /// server; Sentinel and a cluster need a URL.
+    /// connections of its own: locks never share one with other commands. All of that is copied now: a password that changes
+    /// later is one of [`RedisOptions::credentials`]. Timeouts, protocol and library name are those of the store, whatever the
+    /// client has. Nothing is sent before the first verb.
     ///
     /// # Errors
     /// [`InvalidValue`] if an option is wrong, if it names a file for TLS, which the client has to have already, or if the
@@ -147,9 +151,56 @@ impl RedisStore {
     /// ```
     pub fn with_client(client: &redis::Client, options: RedisOptions) -> Result<Self, InvalidValue> {
         options.check()?;
-        let client = clients::of_client(client, &options)?;
-        let address = clients::url_of(&client);
-        Ok(Self::on(NamedServers::One(Box::new(client)), address, options))
+        let server = clients::of_client(client, &options)?;
+        let address = clients::url_of(&server);
+        Ok(Self::on(NamedServers::One(Box::new(server)), address, options))
+    }
+
+    /// Creates a store on the master of a service, by clients of all its sentinels. The client of any `server` of the service has the
+    /// certificates, the user, the password and the database for every master. All else is as for
+    /// [`with_client`](Self::with_client).
+    ///
+    /// # Errors
+    /// [`InvalidValue`] as for [`with_client`](Self::with_client), or if there is no sentinel.
+    pub fn with_sentinel_clients(
+        sentinels: &[redis::Client],
+        service: &str,
+        server: &redis::Client,
+        options: RedisOptions,
+    ) -> Result<Self, InvalidValue> {
+        options.check()?;
+        let of_sentinels = options.for_sentinels();
+        let address = format!("{service} by {}", clients::urls_of("sentinels", sentinels)?);
+        let sentinels = sentinels.iter().map(|client| clients::of_client(client, &of_sentinels));
+        let sentinels = sentinels.collect::<Result<_, _>>()?;
+        let nodes = Nodes(clients::of_client(server, &options)?);
+        let named = NamedServers::Sentinel { sentinels, service: service.to_owned(), nodes };
+        Ok(Self::on(named, address, options))
+    }
+
+    /// Creates a store on a cluster, by clients of some of its nodes. The first has the certificates, the user and the password for
+    /// every node. All else is as for [`with_client`](Self::with_client).
+    ///
+    /// # Errors
+    /// [`InvalidValue`] as for [`with_client`](Self::with_client), if there is no node, or if a client leads to a socket.
+    ///
+    /// ```
+    /// use leasehold::{RedisOptions, RedisStore};
+    ///
+    /// let nodes = [redis::Client::open("redis://locker:secret@a")?, redis::Client::open("redis://b")?];
+    /// let store = RedisStore::with_cluster_clients(&nodes, RedisOptions::default())?;
+    /// # let _ = store;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_cluster_clients(
+        nodes: &[redis::Client],
+        options: RedisOptions,
+    ) -> Result<Self, InvalidValue> {
+        options.check()?;
+        let address = format!("cluster of {}", clients::urls_of("nodes", nodes)?);
+        let seeds = nodes.iter().map(clients::node_of).collect::<Result<_, _>>()?;
+        let nodes = Nodes(clients::of_client(&nodes[0], &options)?);
+        Ok(Self::on(NamedServers::Cluster { seeds, nodes }, address, options))
     }
 
     /// Creates a store on these servers; `address` says where they are, without user and password.

@@ -4,6 +4,7 @@
 //! What a lock does in general is in `acceptance.rs`, for every one of them.
 
 mod client;
+mod credentials;
 mod plain;
 mod redis_py;
 mod replicas;

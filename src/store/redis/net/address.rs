@@ -2,9 +2,12 @@
 
 use std::fmt;
 
-use redis::{Client, ConnectionAddr, ConnectionInfo};
+use redis::{Client, ConnectionAddr};
 
-use crate::store::{StoreError, redis::net::errors};
+use crate::store::{
+    StoreError,
+    redis::net::{errors, server::Server},
+};
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct NodeAddress {
@@ -37,21 +40,23 @@ impl fmt::Display for NodeAddress {
     }
 }
 
-/// The settings for connections to servers, wherever they are. They include the password, so they are not shown.
+/// The settings for connections to servers, those of one of them. They include the password, so they are not shown.
 #[derive(Clone)]
-pub(crate) struct Nodes(pub(super) ConnectionInfo);
+pub(crate) struct Nodes(pub(crate) Server);
 
 impl Nodes {
-    /// Creates a client of one of them. Nothing is sent.
-    pub(crate) fn client(&self, node: &NodeAddress) -> Result<Client, StoreError> {
+    /// Returns one of them. Nothing is sent.
+    pub(crate) fn server(&self, node: &NodeAddress) -> Result<Server, StoreError> {
         let NodeAddress { host, port } = node.clone();
-        let addr = match self.0.addr().clone() {
+        let info = self.0.get_connection_info().clone();
+        let addr = match info.addr().clone() {
             ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
                 ConnectionAddr::TcpTls { host, port, insecure, tls_params }
             }
             _ => ConnectionAddr::Tcp(host, port),
         };
-        Client::open(self.0.clone().set_addr(addr)).map_err(errors::before_sending)
+        let client = Client::open(info.set_addr(addr)).map_err(errors::before_sending)?;
+        Ok(self.0.with(client))
     }
 }
 

@@ -16,7 +16,10 @@ use redis::{
 
 use crate::{
     core::{Owner, Token},
-    store::{StoreError, redis::net::errors},
+    store::{
+        StoreError,
+        redis::net::{errors, server::is_refusal},
+    },
 };
 
 pub(crate) struct Call {
@@ -70,6 +73,8 @@ pub(crate) enum TryFailure {
     },
     /// The server did not execute it, and a try in a moment may succeed.
     TryLater(StoreError),
+    /// The server did not execute it for this user.
+    Refused(StoreError, RedisError),
     Other(StoreError),
 }
 
@@ -247,6 +252,7 @@ impl TryFailure {
             | Self::Gone(error)
             | Self::Unreachable(error)
             | Self::TryLater(error)
+            | Self::Refused(error, _)
             | Self::Other(error) => error,
         }
     }
@@ -260,6 +266,7 @@ impl TryFailure {
                 Self::Elsewhere { node: node.to_owned(), asked, error: told }
             }
             None if errors::is_worth_a_moment(&error) => Self::TryLater(told),
+            None if is_refusal(&error) => Self::Refused(told, error),
             None => Self::Other(told),
         }
     }

@@ -11,11 +11,11 @@ use redis::{
 use crate::store::redis::net::tls;
 use crate::{
     core::{InvalidValue, ensure},
-    store::redis::net::{address::NodeAddress, options::RedisOptions, url_parts},
+    store::redis::net::{address::NodeAddress, options::RedisOptions, server::Server, url_parts},
 };
 
 /// Reads the URL of one server. Nothing is sent, and the error about a wrong one shows nothing that may be a password.
-pub(crate) fn of_url(url: &str, options: &RedisOptions) -> Result<Client, InvalidValue> {
+pub(crate) fn of_url(url: &str, options: &RedisOptions) -> Result<Server, InvalidValue> {
     const ALLOWED: &str = "redis://[user:password@]host[:port][/db], the same with rediss:// for TLS, \
                            redis+unix:///path[?db=…&user=…&pass=…], \
                            redis+sentinel://host[:port],…/service[/db], or redis+cluster://host[:port],…";
@@ -35,11 +35,11 @@ pub(crate) fn of_url(url: &str, options: &RedisOptions) -> Result<Client, Invali
     if let Some(part) = url_parts::unused(scheme, rest, info.redis_settings()) {
         return Err(InvalidValue::new("store.url", format_args!("{scheme}://… {part}"), ALLOWED));
     }
-    open(tuned(info, options), options, scheme == "rediss")?.map_err(wrong)
+    Server::new(open(tuned(info, options), options, scheme == "rediss")?.map_err(wrong)?, options)
 }
 
-/// Returns a client of the same server as one of the application, with the settings of the store. Nothing is sent.
-pub(crate) fn of_client(client: &Client, options: &RedisOptions) -> Result<Client, InvalidValue> {
+/// Returns the server of a client of the application, with the settings of the store. Nothing is sent.
+pub(crate) fn of_client(client: &Client, options: &RedisOptions) -> Result<Server, InvalidValue> {
     let info = client.get_connection_info().clone();
     let (is_tls, is_insecure) = match info.addr() {
         ConnectionAddr::TcpTls { insecure, .. } => (true, *insecure),
@@ -51,7 +51,24 @@ pub(crate) fn of_client(client: &Client, options: &RedisOptions) -> Result<Clien
     let redis = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
     let info = tuned(info.set_redis_settings(redis), options);
     // The library's words about a client that it has opened before show nothing but what they are about.
-    open(info, options, is_tls)?.map_err(|error| InvalidValue::new("client", error, "one that can be opened"))
+    let wrong = |error| InvalidValue::new("client", error, "one that can be opened");
+    Server::new(open(info, options, is_tls)?.map_err(wrong)?, options)
+}
+
+/// Returns the host and port of a client of the application.
+pub(crate) fn node_of(client: &Client) -> Result<NodeAddress, InvalidValue> {
+    match client.get_connection_info().addr() {
+        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+            Ok(NodeAddress::new(host.clone(), *port))
+        }
+        _ => Err(InvalidValue::new("nodes", "a client of a socket", "clients of a host and a port")),
+    }
+}
+
+/// Returns the addresses of clients, of which there has to be one.
+pub(crate) fn urls_of(field: &str, clients: &[Client]) -> Result<String, InvalidValue> {
+    ensure(!clients.is_empty(), field, "nothing", "one client or more")?;
+    Ok(clients.iter().map(url_of).collect::<Vec<_>>().join(","))
 }
 
 /// Creates the client of a server. The inner error is about the URL. Files that cannot be meant are refused: any for a

@@ -11,22 +11,26 @@ use futures_util::{
     future::{BoxFuture, Shared},
 };
 use parking_lot::Mutex;
-use redis::{Pipeline, RedisError, RedisResult, Value, aio::MultiplexedConnection};
+use redis::{Pipeline, RedisResult, Value};
 use tokio::time::{Instant, timeout};
 
 use crate::store::{
     StoreError,
     redis::net::{
-        address::NodeAddress,
         call::{Call, CallAnswer, TryFailure},
         endpoint::Endpoint,
         errors,
-        opening::{address, dial, opened_at, within},
+        open_connection::{OpenConnection, connect},
+        opening::within,
         options::RedisOptions,
+        server::is_refusal,
         silence::{self, Silence},
         subscriber::Subscriber,
     },
 };
+
+/// The number of times that a call may be refused while credentials rotate.
+const MOST_REFUSED: u32 = 3;
 
 pub(crate) struct Connection {
     endpoint: Endpoint,
@@ -39,14 +43,6 @@ pub(crate) struct Connection {
 }
 
 type Opening = Shared<BoxFuture<'static, Result<OpenConnection, StoreError>>>;
-
-#[derive(Clone)]
-struct OpenConnection {
-    connection: MultiplexedConnection,
-    address: Arc<str>,
-    /// The master that the sentinels named for it.
-    master: Option<NodeAddress>,
-}
 
 /// The current connection, open or opening.
 #[derive(Default)]
@@ -107,12 +103,34 @@ impl Connection {
         self.open().await.map(|(generation, _)| generation)
     }
 
-    /// Sends a call, once. With `asking` it goes to a node that is still receiving its slot.
+    /// Sends a call, once. With `asking` it goes to a node that is still receiving its slot. If the server refuses the user it was not
+    /// executed, and is sent again on another connection, as long as a rotation of credentials may be the reason.
     pub(crate) async fn attempt(&self, call: &Call, asking: bool) -> Result<CallAnswer, TryFailure> {
-        let (generation, OpenConnection { mut connection, address, .. }) =
-            self.open().await.map_err(TryFailure::Unreachable)?;
-        let sent = pin!(call.send(&mut connection, asking));
-        let answer = self.answer_to(sent, generation, &address).await?;
+        let mut refused = 0;
+        loop {
+            let (generation, mut opened) = self.open().await.map_err(TryFailure::Unreachable)?;
+            let version = opened.login.as_ref().map_or(0, |login| login.version());
+            match (self.attempt_on(generation, &mut opened, call, asking).await, &opened.login) {
+                (Err(TryFailure::Refused(_, refusal)), Some(login))
+                    if refused < MOST_REFUSED && Box::pin(login.may_help(version, &refusal)).await =>
+                {
+                    refused += 1;
+                    self.give_up(generation);
+                }
+                (outcome, _) => return outcome,
+            }
+        }
+    }
+
+    async fn attempt_on(
+        &self,
+        generation: u64,
+        OpenConnection { connection, address, .. }: &mut OpenConnection,
+        call: &Call,
+        asking: bool,
+    ) -> Result<CallAnswer, TryFailure> {
+        let sent = pin!(call.send(connection, asking));
+        let answer = self.answer_to(sent, generation, address).await?;
         if !call.is_answered_by(&answer) {
             self.give_up(generation);
             let doing = format!("{address}: the connection gave the answer to another request");
@@ -125,19 +143,21 @@ impl Connection {
     }
 
     /// Sends commands, once, on the connection of this number. Returns their answers, of which some may be errors. `None` if there is
-    /// another connection: nothing was sent.
+    /// another connection, so that nothing was sent, or if all are refused, and another login may do better.
     pub(crate) async fn send_together(
         &self,
         commands: &Pipeline,
         on: u64,
     ) -> Result<Option<Vec<Value>>, TryFailure> {
-        let (generation, OpenConnection { mut connection, address, .. }) =
+        let (generation, OpenConnection { mut connection, address, login, .. }) =
             self.open().await.map_err(TryFailure::Unreachable)?;
         if generation != on && !planted!("the work of a script on the counter counts on another connection") {
             return Ok(None);
         }
         let sent = pin!(connection.send_packed_commands(commands, 0, commands.len()));
-        self.answer_to(sent, generation, &address).await.map(Some)
+        let answers = self.answer_to(sent, generation, &address).await?;
+        let is_refused = login.is_some() && answers.iter().all(is_refused);
+        Ok(Some(answers).filter(|_| !is_refused))
     }
 
     /// Waits for the answer to what was sent on this connection, for as long as an answer may take.
@@ -271,33 +291,19 @@ impl Connection {
 
     /// Opens a connection in a task of its own, so that a caller that gives up does not stop it for the others.
     fn start_opening(&self) -> Opening {
-        let (endpoint, greeting, time) =
-            (self.endpoint.clone(), Arc::clone(&self.greeting), self.connect_timeout);
+        let (endpoint, greeting) = (self.endpoint.clone(), Arc::clone(&self.greeting));
+        let (time, of_an_answer) = (self.connect_timeout, self.response_timeout);
         let task = tokio::spawn(async move {
             let missing = || format!("{endpoint:?}: no connection");
-            within(time, missing, connect(&endpoint, &greeting)).await
+            within(time, missing, connect(&endpoint, &greeting, of_an_answer)).await
         });
         let ended = |_| Err(StoreError::unavailable("the task that opens the connection ended"));
         async move { task.await.unwrap_or_else(ended) }.boxed().shared()
     }
 }
 
-async fn connect(endpoint: &Endpoint, greeting: &Pipeline) -> Result<OpenConnection, StoreError> {
-    let (client, master) = endpoint.find().await?;
-    let connection = opened_at(&client, async {
-        let mut connection = dial(&client).await?;
-        endpoint.check(&mut connection).await?;
-        greeting.exec_async(&mut connection).await.map_err(first_of_many)?;
-        Ok(connection)
-    })
-    .await?;
-    Ok(OpenConnection { connection, address: address(&client).into(), master })
-}
-
-/// Returns the first error of a batch: it shows the server's code, which the error of the whole batch does not.
-fn first_of_many(error: RedisError) -> RedisError {
-    let errors = error.clone().into_server_errors();
-    errors.and_then(|errors| errors.first().map(|(_, first)| first.clone().into())).unwrap_or(error)
+fn is_refused(answer: &Value) -> bool {
+    matches!(answer, Value::ServerError(error) if is_refusal(&error.clone().into()))
 }
 
 /// Returns true if a script says of any of its requests that the server is a replica. As the answer to a script this is

@@ -4,7 +4,7 @@ use std::{fmt, future, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use redis::{Client, RedisResult, Value, aio::MultiplexedConnection};
+use redis::{RedisResult, Value, aio::MultiplexedConnection};
 use tokio::{sync::watch, time::Instant};
 
 use crate::store::{
@@ -12,7 +12,8 @@ use crate::store::{
     redis::net::{
         address::{NodeAddress, Nodes},
         belief::{self, MasterTerm, Opinion},
-        opening::{address, dial, opened_at, within},
+        opening::{address, opened_at, within},
+        server::Server,
     },
 };
 
@@ -21,18 +22,18 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub(crate) enum Endpoint {
-    Fixed(Box<Client>),
+    Fixed(Box<Server>),
     Master(Arc<Sentinels>),
 }
 
 impl Endpoint {
-    /// Returns a client of the current server, and the master that the sentinels named.
-    pub(crate) async fn find(&self) -> Result<(Client, Option<NodeAddress>), StoreError> {
+    /// Returns the current server, and the master that the sentinels named.
+    pub(crate) async fn find(&self) -> Result<(Server, Option<NodeAddress>), StoreError> {
         match self {
-            Self::Fixed(client) => Ok(((**client).clone(), None)),
+            Self::Fixed(server) => Ok(((**server).clone(), None)),
             Self::Master(sentinels) => {
                 let master = sentinels.ask().await?;
-                Ok((sentinels.nodes.client(&master)?, Some(master)))
+                Ok((sentinels.nodes.server(&master)?, Some(master)))
             }
         }
     }
@@ -76,11 +77,11 @@ impl Endpoint {
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // The client knows the password: only the address is shown.
-            Self::Fixed(client) => write!(f, "{}", address(client)),
+            // The server comes with the password: only the address is shown.
+            Self::Fixed(server) => write!(f, "{}", address(server)),
             Self::Master(sentinels) => {
                 let Sentinels { sentinels, service, .. } = &**sentinels;
-                let sentinels: Vec<_> = sentinels.iter().map(address).collect();
+                let sentinels: Vec<_> = sentinels.iter().map(|it| address(it)).collect();
                 write!(f, "the master of {service:?} by {}", sentinels.join(","))
             }
         }
@@ -89,7 +90,7 @@ impl fmt::Debug for Endpoint {
 
 /// The sentinels, which know the master of a service.
 pub(crate) struct Sentinels {
-    sentinels: Vec<Client>,
+    sentinels: Vec<Server>,
     service: String,
     nodes: Nodes,
     /// The time that one of them may take. A dead one must not use up the time to connect.
@@ -101,7 +102,7 @@ pub(crate) struct Sentinels {
 
 impl Sentinels {
     pub(crate) fn new(
-        sentinels: Vec<Client>,
+        sentinels: Vec<Server>,
         service: String,
         nodes: Nodes,
         connect_timeout: Duration,
@@ -184,8 +185,8 @@ fn master(known: &Option<MasterTerm>) -> Option<&NodeAddress> {
 }
 
 /// Asks a sentinel for its opinion of a service; `None` if it does not know the service.
-async fn opinion(sentinel: &Client, service: &str) -> RedisResult<Option<Opinion>> {
-    let mut connection = dial(sentinel).await?;
+async fn opinion(sentinel: &Server, service: &str) -> RedisResult<Option<Opinion>> {
+    let mut connection = sentinel.dial().await?;
     let (address, table) = belief::questions(service).ignore_errors().query_async(&mut connection).await?;
     Ok(belief::read(address, table)?.map(|(opinion, _)| opinion))
 }

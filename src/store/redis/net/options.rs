@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::core::{InvalidValue, ensure, in_range};
+use crate::{
+    core::{InvalidValue, ensure, in_range},
+    store::redis::credentials::CredentialsProvider,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MOST_REPLICAS: u32 = 100;
@@ -31,6 +34,11 @@ pub struct RedisOptions {
     pub tls_certificate: Option<PathBuf>,
     /// The private key of [`tls_certificate`](Self::tls_certificate); neither is given without the other. Default: none.
     pub tls_key: Option<PathBuf>,
+    /// The provider of user and password, for credentials that change while the store is open; the URL or the client then has
+    /// none. Default: none.
+    pub credentials: Option<CredentialsProvider>,
+    /// The same for the sentinels themselves, if they have users of their own. Default: none.
+    pub sentinel_credentials: Option<CredentialsProvider>,
     /// The longest time to wait for a connection, TLS and password included. From 1 ms to 1 minute. Default: 1 s.
     pub connect_timeout: Duration,
     /// The longest time to wait for the answer to a verb. From 1 ms to 1 minute. It should be well below a third of the
@@ -72,6 +80,8 @@ impl Default for RedisOptions {
             tls_ca: None,
             tls_certificate: None,
             tls_key: None,
+            credentials: None,
+            sentinel_credentials: None,
             connect_timeout: SECOND,
             response_timeout: Duration::from_millis(500),
             keepalive: 30 * SECOND,
@@ -98,7 +108,13 @@ impl RedisOptions {
         in_range("store.connect_timeout", *connect_timeout, millisecond, 60 * SECOND)?;
         in_range("store.response_timeout", *response_timeout, millisecond, 60 * SECOND)?;
         in_range("store.keepalive", *keepalive, SECOND, DAY)?;
-        in_range("store.fence_retention", *fence_retention, SECOND, 365 * DAY)
+        in_range("store.fence_retention", *fence_retention, SECOND, 365 * DAY)?;
+        self.credentials.iter().chain(&self.sentinel_credentials).try_for_each(CredentialsProvider::check)
+    }
+
+    /// Returns the same for sentinels, which have credentials of their own.
+    pub(crate) fn for_sentinels(&self) -> Self {
+        Self { credentials: self.sentinel_credentials.clone(), ..self.clone() }
     }
 }
 

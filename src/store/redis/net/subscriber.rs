@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, StreamExt, future, stream};
 use redis::{
-    Value,
+    Client, Value,
     aio::{PubSubSink, PubSubStream},
 };
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -21,6 +21,7 @@ use crate::{
             endpoint::Endpoint,
             errors, notices,
             opening::{opened_at, within},
+            server::LoggedIn,
         },
     },
 };
@@ -52,6 +53,9 @@ struct Subscription {
     next_heartbeat: Instant,
     /// The master that the sentinels named for it.
     master: Option<NodeAddress>,
+    login: LoggedIn,
+    /// The time before which other credentials are of no interest.
+    keep_until: Instant,
 }
 
 impl Subscriber {
@@ -69,7 +73,9 @@ impl Subscriber {
     async fn next(&mut self) -> Notification {
         loop {
             if let Some(subscription) = &mut self.subscription {
-                if let Some(notification) = subscription.next(&self.endpoint, self.within).await {
+                if let Some(notification) =
+                    subscription.next(&self.endpoint, &self.channels, self.within).await
+                {
                     return notification;
                 }
                 self.subscription = None;
@@ -102,18 +108,25 @@ impl Subscriber {
 
 impl Subscription {
     async fn open(endpoint: &Endpoint, channels: &[String]) -> Result<Self, StoreError> {
-        let (client, master) = endpoint.find().await?;
-        let (sink, messages) = opened_at(&client, async {
+        let (server, master) = endpoint.find().await?;
+        let open = |client: Client| async move {
             let (mut sink, messages) = client.get_async_pubsub().await?.split();
             sink.subscribe(channels).await?;
             Ok((sink, messages))
-        })
-        .await?;
-        Ok(Self { sink, messages, next_heartbeat: Instant::now() + HEARTBEAT, master })
+        };
+        let ((sink, messages), login) = opened_at(&server, server.open(open)).await?;
+        let now = Instant::now();
+        let (next_heartbeat, keep_until) = (now + HEARTBEAT, now + LONGEST_PAUSE);
+        Ok(Self { sink, messages, next_heartbeat, master, login, keep_until })
     }
 
     /// Returns the next notification; `None` if the connection is gone, or leads to a server that is no longer the master.
-    async fn next(&mut self, endpoint: &Endpoint, within: Duration) -> Option<Notification> {
+    async fn next(
+        &mut self,
+        endpoint: &Endpoint,
+        channels: &[String],
+        within: Duration,
+    ) -> Option<Notification> {
         loop {
             tokio::select! {
                 message = self.messages.next() => {
@@ -122,6 +135,14 @@ impl Subscription {
                     }
                 }
                 () = endpoint.moved(self.master.as_ref()) => return None,
+                () = outdated(&self.login, self.keep_until) => {
+                    // A subscription takes no login. Until there is another one, this one stays.
+                    if let Ok(Ok(new)) = timeout(within, Self::open(endpoint, channels)).await {
+                        *self = new;
+                        return Some(Notification::Subscribed);
+                    }
+                    self.keep_until = Instant::now() + LONGEST_PAUSE;
+                }
                 () = sleep_until(self.next_heartbeat) => {
                     if endpoint.has_moved(self.master.as_ref()) {
                         return None;
@@ -138,5 +159,16 @@ impl Subscription {
         self.next_heartbeat = Instant::now() + HEARTBEAT;
         let gone = answer.is_err_and(|error| errors::wants_new_connection(&error));
         (!gone).then_some(())
+    }
+}
+
+/// Completes when there are other credentials than those of this login.
+async fn outdated(login: &LoggedIn, not_before: Instant) {
+    match login {
+        Some((provider, known)) => {
+            sleep_until(not_before).await;
+            provider.newer_than(known.version).await;
+        }
+        None => future::pending().await,
     }
 }

@@ -28,7 +28,7 @@ impl Topology {
     /// Returns the servers that are named, each greeted with this.
     pub(crate) fn new(named: NamedServers, greeting: Pipeline, options: &RedisOptions) -> Self {
         let endpoint = match named {
-            NamedServers::One(client) => Endpoint::Fixed(client),
+            NamedServers::One(server) => Endpoint::Fixed(server),
             NamedServers::Sentinel { sentinels, service, nodes } => {
                 let sentinels = Sentinels::new(sentinels, service, nodes, options.connect_timeout);
                 Endpoint::Master(Arc::new(sentinels))

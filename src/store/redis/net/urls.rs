@@ -1,13 +1,12 @@
 //! URLs that name several servers: `redis+sentinel://` and `redis+cluster://`, and the same with `rediss`.
 
-use redis::Client;
-
 use crate::{
     core::InvalidValue,
     store::redis::net::{
         address::{NodeAddress, Nodes},
         clients,
         options::RedisOptions,
+        server::Server,
         url_parts::{self, ENDS, UrlParts},
     },
 };
@@ -17,8 +16,8 @@ const SENTINEL: &str = "redis+sentinel://[user:password@]host[:port],…/service
 const CLUSTER: &str = "redis+cluster://[user:password@]host[:port],…";
 
 pub(crate) enum NamedServers {
-    One(Box<Client>),
-    Sentinel { sentinels: Vec<Client>, service: String, nodes: Nodes },
+    One(Box<Server>),
+    Sentinel { sentinels: Vec<Server>, service: String, nodes: Nodes },
     Cluster { seeds: Vec<NodeAddress>, nodes: Nodes },
 }
 
@@ -30,7 +29,7 @@ pub(crate) fn named(url: &str, options: &RedisOptions) -> Result<NamedServers, I
     match kind {
         "sentinel" if known => sentinel(scheme, rest, options),
         "cluster" if known => cluster(scheme, rest, options),
-        _ => clients::of_url(url, options).map(|client| NamedServers::One(Box::new(client))),
+        _ => clients::of_url(url, options).map(|server| NamedServers::One(Box::new(server))),
     }
 }
 
@@ -49,8 +48,8 @@ fn sentinel(scheme: &str, rest: &str, options: &RedisOptions) -> Result<NamedSer
         UrlParts::read(&kind, rest).map_err(|_| wrong())?;
     let of_sentinels = sentinel_user(query).ok_or_else(wrong)?;
     let nodes = like(scheme, (user, &hosts[0], database), options)?;
-    let of_sentinels = like(scheme, (&of_sentinels, &hosts[0], ""), options)?;
-    let sentinels = hosts.iter().map(|sentinel| of_sentinels.client(sentinel));
+    let of_sentinels = like(scheme, (&of_sentinels, &hosts[0], ""), &options.for_sentinels())?;
+    let sentinels = hosts.iter().map(|sentinel| of_sentinels.server(sentinel));
     let sentinels = sentinels.collect::<Result<_, _>>().map_err(|_| wrong())?;
     Ok(NamedServers::Sentinel { sentinels, service: service.to_owned(), nodes })
 }
@@ -62,8 +61,7 @@ fn like(
     (user, node, database): (&str, &NodeAddress, &str),
     options: &RedisOptions,
 ) -> Result<Nodes, InvalidValue> {
-    clients::of_url(&format!("{scheme}://{user}{node}/{database}"), options)
-        .map(|client| Nodes(client.get_connection_info().clone()))
+    clients::of_url(&format!("{scheme}://{user}{node}/{database}"), options).map(Nodes)
 }
 
 /// Returns `user:password@` of the sentinels themselves, or nothing; `None` if the query cannot be read.
@@ -97,8 +95,8 @@ mod tests {
         match named(url, &RedisOptions::default()) {
             Ok(NamedServers::One(client)) => format!("one {}", client.get_connection_info().addr()),
             Ok(NamedServers::Sentinel { sentinels, service, nodes }) => {
-                let hosts: Vec<_> = sentinels.iter().map(address).collect();
-                let db = nodes.0.redis_settings().db();
+                let hosts: Vec<_> = sentinels.iter().map(|it| address(it)).collect();
+                let db = nodes.0.get_connection_info().redis_settings().db();
                 format!("{} for {service}/{db}", hosts.join(" "))
             }
             Ok(NamedServers::Cluster { seeds, .. }) => {
@@ -198,7 +196,7 @@ mod tests {
     fn every_node_is_spoken_to_as_the_url_says() {
         let named = named("redis+cluster://u:p@a,b", &RedisOptions::default());
         let Ok(NamedServers::Cluster { nodes, .. }) = named else { panic!("no cluster") };
-        let client = nodes.client(&NodeAddress::new("::1".to_owned(), 7)).unwrap();
+        let client = nodes.server(&NodeAddress::new("::1".to_owned(), 7)).unwrap();
         let (info, redis) = (client.get_connection_info(), client.get_connection_info().redis_settings());
         assert_eq!(*info.addr(), ConnectionAddr::Tcp("::1".to_owned(), 7));
         assert_eq!((redis.username(), redis.password()), (Some("u"), Some("p")));

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use futures_util::future::join_all;
-use redis::{Client, Value};
+use redis::Value;
 
 use crate::store::{
     StoreError,
@@ -14,6 +14,7 @@ use crate::store::{
             cluster::map::{self, SlotRange},
             info::{self, InfoTable},
             opening::address,
+            server::Server,
         },
         probe::{
             exchange::{Probing, missing, next, read},
@@ -25,7 +26,7 @@ use crate::store::{
 /// Probes sentinels, and the servers that the one with the latest failover names.
 pub(super) async fn of_sentinels(
     asking: Probing<'_>,
-    sentinels: Vec<Client>,
+    sentinels: Vec<Server>,
     service: &str,
     nodes: &Nodes,
 ) -> Snapshot {
@@ -42,7 +43,7 @@ pub(super) async fn of_sentinels(
 /// Asks a sentinel for its opinion, and for the servers of the service, each with true if it is a replica.
 async fn ask_sentinel(
     asking: Probing<'_>,
-    sentinel: &Client,
+    sentinel: &Server,
     service: &str,
 ) -> Result<Option<(SentinelOpinion, Vec<(NodeAddress, bool)>)>, StoreError> {
     let mut exchange = asking.open(sentinel).await?;
@@ -129,7 +130,7 @@ async fn ask_node(
     seed: &NodeAddress,
     nodes: &Nodes,
 ) -> Result<Vec<SlotRange>, StoreError> {
-    let mut exchange = asking.open(&nodes.client(seed)?).await?;
+    let mut exchange = asking.open(&nodes.server(seed)?).await?;
     let mut question = redis::pipe();
     question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
     let mut answers = exchange.send(question).await?.into_iter();

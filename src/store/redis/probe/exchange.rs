@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use redis::{Client, ErrorKind, FromRedisValue, Pipeline, RedisError, Value, aio::MultiplexedConnection};
+use redis::{ErrorKind, FromRedisValue, Pipeline, RedisError, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
 
 use crate::store::{
@@ -11,8 +11,9 @@ use crate::store::{
     redis::{
         net::{
             errors,
-            opening::{dial, opened, or_refusal, within},
+            opening::{opened, or_refusal, within},
             options::RedisOptions,
+            server::Server,
         },
         probe::snapshot::ServerAnswer,
     },
@@ -31,20 +32,20 @@ pub(super) struct Probing<'a> {
 
 /// An exchange with one server, on a connection that is used for questions alone.
 pub(super) struct Exchange {
-    client: Client,
+    server: Server,
     connection: MultiplexedConnection,
     response_timeout: Duration,
 }
 
 impl Probing<'_> {
-    pub(super) async fn open(&self, client: &Client) -> Result<Exchange, StoreError> {
+    pub(super) async fn open(&self, server: &Server) -> Result<Exchange, StoreError> {
         let &RedisOptions { connect_timeout, response_timeout, .. } = self.options;
-        let opening = within(connect_timeout, || "no connection".to_owned(), opened(client, dial(client)));
+        let opening = within(connect_timeout, || "no connection".to_owned(), opened(server, server.dial()));
         let connection = opening.await.map_err(|error| match error {
             told @ StoreError::Misconfigured { .. } => errors::at("it", told),
             error => error,
         })?;
-        Ok(Exchange { client: client.clone(), connection, response_timeout })
+        Ok(Exchange { server: server.clone(), connection, response_timeout })
     }
 }
 
@@ -63,7 +64,7 @@ impl Exchange {
             },
             Ok(_) => Err(StoreError::unavailable("the answers make no sense")),
             // The client library may not have noticed before that the server refuses connections.
-            Err(error) => Err(errors::before_sending(or_refusal(error, &self.client).await)),
+            Err(error) => Err(errors::before_sending(or_refusal(error, &self.server).await)),
         }
     }
 }

@@ -11,7 +11,7 @@ mod snapshot;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use redis::{Client, Value};
+use redis::Value;
 use tokio::time::Instant;
 
 use self::exchange::{Exchange, Probing, next, read};
@@ -31,6 +31,7 @@ use crate::{
                 info::{self, InfoTable},
                 opening::address,
                 options::RedisOptions,
+                server::Server,
                 urls::{self, NamedServers},
             },
             wire::{decode, keys},
@@ -48,9 +49,9 @@ const READINGS: usize = 3;
 pub async fn run(url: &str, options: &RedisOptions, began: Instant) -> Result<Snapshot, InvalidValue> {
     let asking = Probing { options, began, cluster: false, sentinel: false };
     Ok(match urls::named(url, options)? {
-        NamedServers::One(client) => {
-            let info = asking.ask(&client).await;
-            let server = ProbedServer { address: address(&client), is_replica: false, info };
+        NamedServers::One(server) => {
+            let info = asking.ask(&server).await;
+            let server = ProbedServer { address: address(&server), is_replica: false, info };
             Snapshot { servers: vec![server], directory: Directory::None }
         }
         NamedServers::Sentinel { sentinels, service, nodes } => {
@@ -66,14 +67,14 @@ impl Probing<'_> {
     /// Asks servers, each with true if it is known as a replica.
     pub(super) async fn each(&self, nodes: &Nodes, named: &[(NodeAddress, bool)]) -> Vec<ProbedServer> {
         let servers = named.iter().map(async |(node, is_replica)| {
-            let info = async { self.ask(&nodes.client(node)?).await }.await;
+            let info = async { self.ask(&nodes.server(node)?).await }.await;
             ProbedServer { address: node.to_string(), is_replica: *is_replica, info }
         });
         join_all(servers).await
     }
 
-    pub(super) async fn ask(&self, client: &Client) -> Result<ServerInfo, StoreError> {
-        let mut exchange = self.open(client).await?;
+    pub(super) async fn ask(&self, server: &Server) -> Result<ServerInfo, StoreError> {
+        let mut exchange = self.open(server).await?;
         let (round_trip, clock) = self.clock(&mut exchange).await?;
         let mut questions = redis::pipe();
         questions.cmd("INFO");

@@ -249,7 +249,7 @@ impl Cluster {
         if let Some(known) = self.connections.lock().get(node) {
             return Ok(Arc::clone(known));
         }
-        let endpoint = Endpoint::Fixed(Box::new(self.state.nodes.client(node)?));
+        let endpoint = Endpoint::Fixed(Box::new(self.state.nodes.server(node)?));
         let connection = Connection::new(endpoint, Arc::clone(&self.state.greeting), &self.state.options);
         Ok(Arc::clone(self.connections.lock().entry(node.clone()).or_insert_with(|| Arc::new(connection))))
     }
