@@ -54,6 +54,8 @@ pub(super) struct Keeper<A: Actor> {
     pub(super) places: Arc<Places<A>>,
     pub(super) stage: Stage,
     pub(super) standing: BTreeMap<u32, Standing>,
+    /// The members at the last change, and the place among them of the owner of each partition.
+    pub(super) shares: (Vec<Member>, Rc<[usize]>),
     /// The number of the look whose answer counts.
     look: u64,
     /// The senders of `Drain` that wait for its end.
@@ -90,6 +92,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
             places: Arc::new(Places::new()),
             stage: Stage::Out,
             standing: BTreeMap::new(),
+            shares: Default::default(),
             look: 0,
             draining: Vec::new(),
         }

@@ -21,8 +21,8 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
     pub(super) fn settle(&mut self, members: &[Member], ctx: &mut Context<Self>) {
         let own = members.iter().position(|member| member.name == self.member.name);
         let shares = match (&self.stage, own) {
-            (Stage::In { agrees: true, .. }, Some(_)) => shares(members, self.partitions),
-            (Stage::Leaving { .. }, _) => Vec::new(),
+            (Stage::In { agrees: true, .. }, Some(_)) => self.shares_of(members),
+            (Stage::Leaving { .. }, _) => Rc::default(),
             _ => return,
         };
         let others = members.iter().any(|member| member.name != self.member.name);
@@ -39,6 +39,14 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
             }
         }
         self.finish_drain();
+    }
+
+    /// Returns the shares of these members, which are computed again if they are others than before.
+    fn shares_of(&mut self, members: &[Member]) -> Rc<[usize]> {
+        if self.shares.0 != members {
+            self.shares = (members.to_vec(), shares(members, self.partitions).into());
+        }
+        Rc::clone(&self.shares.1)
     }
 
     fn stand(&mut self, partition: u32) {

@@ -26,6 +26,9 @@ use crate::{
     runtime::supervisor::caught,
 };
 
+/// What hears of a life of an actor.
+type Begins<A> = dyn Fn(&Addr<A>);
+
 /// An actor of which one runs in a whole fleet: in the process that is elected.
 ///
 /// * It is made by the factory when a term begins, and again after a crash. What must outlive it lies outside of it.
@@ -76,7 +79,7 @@ use crate::{
 pub struct Singleton<A: Actor> {
     factory: RefCell<Box<dyn FnMut() -> A>>,
     /// Hears of each life before it begins.
-    begins: Box<dyn Fn(&Addr<A>)>,
+    begins: Box<Begins<A>>,
     /// The number of crashes in a row, in all terms of its process.
     crashes: Cell<u32>,
     max_crashes: u32,
