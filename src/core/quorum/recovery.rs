@@ -131,3 +131,112 @@ fn lesson(report: &Report, fence: Fence) -> Recovered {
     // Grants that the node has already given out by itself do not count either.
     Recovered { incarnation: id.clone(), durable: *durable, fence: fence.max(report.last) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(60);
+    const OLD: Duration = Duration::from_secs(3_600);
+
+    /// A node that was taught, or was not, with its largest fence.
+    fn node(id: &str, recovered: Option<&str>, age: Duration, last: u64) -> Option<Report> {
+        let written =
+            |id: &str| Recovered { incarnation: id.to_owned(), durable: false, fence: Fence::new(1) };
+        Some(Report {
+            incarnation: Incarnation { id: id.to_owned(), age, durable: false },
+            recovered: recovered.map(written),
+            last: Fence::new(last),
+            clock: Fence::new(1_000),
+        })
+    }
+
+    fn taught(
+        reports: &[Option<Report>],
+        spent: Duration,
+        fresh_start: bool,
+    ) -> Result<Vec<(usize, u64)>, NotYet> {
+        let lessons = lessons(reports, spent, TTL, fresh_start)?;
+        Ok(lessons.into_iter().map(|(node, lesson)| (node, lesson.fence.get())).collect())
+    }
+
+    #[test]
+    fn an_incarnation_knows_what_it_was_taught_or_what_a_durable_one_before_it_was() {
+        let incarnation = |durable| Incarnation { id: "b".to_owned(), age: OLD, durable };
+        let record =
+            |id: &str, durable| Recovered { incarnation: id.to_owned(), durable, fence: Fence::new(1) };
+        for (now, written, expected) in [
+            (false, None, false),
+            (true, None, false),
+            (false, Some(record("b", false)), true),
+            (false, Some(record("a", true)), false),
+            (true, Some(record("a", false)), false),
+            (true, Some(record("a", true)), true),
+        ] {
+            assert_eq!(incarnation(now).has_recovered(written.as_ref()), expected, "{now} {written:?}");
+        }
+        let covers = |fence: Option<u64>| record("b", false).covers(fence.map(Fence::new));
+        assert_eq!(
+            [covers(None), covers(Some(1)), covers(Some(2)), covers(Some(0))],
+            [true, false, true, false]
+        );
+    }
+
+    #[test]
+    fn a_node_that_may_have_forgotten_is_taught_what_a_majority_of_the_others_know() {
+        let (first, second) = (node("a", Some("a"), OLD, 7), node("b", Some("b"), OLD, 9));
+        let restarted = |age, last| [first.clone(), second.clone(), node("c", Some("before"), age, last)];
+        assert_eq!(taught(&restarted(OLD, 3), Duration::ZERO, false), Ok(vec![(2, 9)]));
+        assert_eq!(
+            taught(&restarted(OLD, 12), Duration::ZERO, false),
+            Ok(vec![(2, 12)]),
+            "its own do not count"
+        );
+        let left = abstains_for(TTL, TTL);
+        assert_eq!(taught(&restarted(TTL, 3), Duration::ZERO, false), Err(NotYet::Young(left)));
+        let enough = TTL + left;
+        assert_eq!(taught(&restarted(enough, 3), Duration::ZERO, false), Ok(vec![(2, 9)]));
+        let second_late = Err(NotYet::Young(Duration::from_secs(1)));
+        assert_eq!(
+            taught(&restarted(enough, 3), Duration::from_secs(1), false),
+            second_late,
+            "when it was asked"
+        );
+        assert_eq!(taught(&[first, second, None], Duration::ZERO, false), Ok(vec![]), "nothing to teach");
+    }
+
+    #[test]
+    fn of_several_that_may_have_forgotten_those_that_are_old_enough_are_taught() {
+        let known = |id| node(id, Some(id), OLD, 9);
+        let reports = [known("a"), node("b", None, OLD, 1), known("c"), node("d", None, TTL, 1), known("e")];
+        assert_eq!(taught(&reports, Duration::ZERO, false), Ok(vec![(1, 9)]));
+    }
+
+    #[test]
+    fn without_a_majority_that_knows_all_have_to_answer() {
+        let forgetful = |id, age| node(id, None, age, 5);
+        let two = [node("a", Some("a"), OLD, 9), forgetful("b", OLD), None];
+        assert_eq!(taught(&two, Duration::ZERO, false), Err(NotYet::Missing));
+        assert_eq!(taught(&two, Duration::ZERO, true), Err(NotYet::Missing));
+        assert_eq!(taught(&[node("a", Some("a"), OLD, 9), None, None], Duration::ZERO, false), Ok(vec![]));
+        let lead = AHEAD_AT_MOST.as_micros() as u64;
+        let all = |age| [forgetful("a", age), forgetful("b", age), node("c", None, age, 9)];
+        let ahead = 1_000 + lead;
+        assert_eq!(taught(&all(OLD), Duration::ZERO, false), Ok(vec![(0, ahead), (1, ahead), (2, ahead)]));
+        assert!(matches!(taught(&all(Duration::ZERO), Duration::ZERO, false), Err(NotYet::Young(_))));
+        assert_eq!(
+            taught(&all(Duration::ZERO), Duration::ZERO, true).map(|taught| taught.len()),
+            Ok(3),
+            "a first start"
+        );
+        let one_was_taught = [
+            forgetful("a", Duration::ZERO),
+            forgetful("b", Duration::ZERO),
+            node("c", Some("x"), Duration::ZERO, 9),
+        ];
+        assert!(
+            matches!(taught(&one_was_taught, Duration::ZERO, true), Err(NotYet::Young(_))),
+            "it is no first one"
+        );
+    }
+}

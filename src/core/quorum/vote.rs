@@ -102,3 +102,88 @@ pub fn validity_left(ttl: Duration, spent: Duration) -> Duration {
 pub fn abstains_for(age: Duration, max_ttl: Duration) -> Duration {
     (max_ttl + drift_allowance(max_ttl)).saturating_sub(age)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Token;
+
+    #[test]
+    fn a_majority_is_more_than_a_half() {
+        assert_eq!([1, 2, 3, 4, 5, 7].map(majority), [1, 2, 2, 3, 3, 4]);
+    }
+
+    #[test]
+    fn a_request_is_refused_when_it_cannot_be_granted_and_a_majority_has_voted() {
+        use Verdict::{No, Open, Short, Yes};
+        for ((yes, no, silent), expected) in [
+            ((0, 0, 0), Open),
+            ((2, 2, 0), Open),
+            ((3, 0, 0), Yes),
+            ((3, 2, 0), Yes),
+            ((2, 2, 1), No),
+            ((1, 2, 0), Open),
+            ((1, 2, 1), No),
+            ((1, 2, 2), No),
+            ((0, 3, 0), No),
+            ((1, 1, 3), Short),
+            ((2, 0, 3), Short),
+            ((0, 2, 2), Open),
+            ((0, 0, 5), Short),
+        ] {
+            let tally = Tally { of: 5, yes, no, silent };
+            assert_eq!(tally.on_request(), expected, "{tally:?}");
+        }
+    }
+
+    #[test]
+    fn a_state_does_not_hold_when_too_many_say_no_for_a_majority() {
+        use Verdict::{No, Open, Short, Yes};
+        for ((of, yes, no, silent), expected) in [
+            ((5, 3, 0, 0), Yes),
+            ((5, 3, 2, 0), Yes),
+            ((5, 0, 2, 0), Open),
+            ((5, 0, 3, 0), No),
+            ((5, 2, 2, 1), Short),
+            ((5, 0, 0, 5), Short),
+            ((4, 0, 1, 0), Open),
+            ((4, 0, 2, 0), No),
+            ((4, 2, 1, 1), Short),
+        ] {
+            let tally = Tally { of, yes, no, silent };
+            assert_eq!(tally.on_state(), expected, "{tally:?}");
+        }
+    }
+
+    #[test]
+    fn the_holder_that_most_nodes_name_is_counted() {
+        let named = |bits: &[u128]| most_named(bits.iter().map(|bits| Token::from_bits(bits << 96).prefix()));
+        assert_eq!([named(&[]), named(&[1]), named(&[1, 2, 1, 3, 1]), named(&[2, 2, 1, 1])], [0, 1, 3, 2]);
+    }
+
+    #[test]
+    fn a_fence_that_a_majority_knows_is_repeated_and_otherwise_the_largest_counts() {
+        let said = [7, 5, 7].map(Fence::new);
+        let known = |fence, of| is_known(Fence::new(fence), said.into_iter(), of);
+        assert_eq!([known(7, 3), known(5, 3), known(9, 3), known(7, 4)], [true, false, false, false]);
+        let granted = |expected: Option<u64>, knows: bool| {
+            granted_fence(expected.map(Fence::new), |_| knows, said.into_iter()).map(Fence::get)
+        };
+        assert_eq!(
+            [granted(None, true), granted(Some(5), true), granted(Some(5), false)],
+            [Some(7), Some(5), Some(7)]
+        );
+        assert_eq!(granted_fence(None, |_| true, std::iter::empty()), None);
+    }
+
+    #[test]
+    fn the_drift_is_taken_from_a_validity_and_added_to_an_abstention() {
+        let (ttl, second) = (Duration::from_secs(30), Duration::from_secs(1));
+        let drift = drift_allowance(ttl);
+        assert!(!drift.is_zero());
+        assert_eq!(validity_left(ttl, second), ttl - drift - second);
+        assert_eq!(validity_left(ttl, ttl), Duration::ZERO);
+        assert_eq!(abstains_for(second, ttl), ttl + drift - second);
+        assert_eq!([abstains_for(ttl, ttl), abstains_for(ttl + drift, ttl)], [drift, Duration::ZERO]);
+    }
+}
