@@ -209,4 +209,11 @@ mod tests {
         assert_eq!(contradiction, both);
         assert_eq!(pauses(backoff().multiplier(10.0).unwrap().attempts(2).unwrap(), 1.0), [1_000]);
     }
+
+    #[test]
+    fn the_longest_pause_is_allowed_and_none_that_is_longer() {
+        let with = |max| Backoff { max, ..Backoff::DEFAULT }.check();
+        assert_eq!(with(LONGEST_PAUSE), Ok(()));
+        assert!(with(LONGEST_PAUSE + Duration::from_millis(1)).is_err());
+    }
 }

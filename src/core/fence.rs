@@ -46,6 +46,7 @@ mod tests {
     fn a_fence_shows_its_number() {
         let fence = Fence::new(7);
         assert_eq!((fence.to_string(), format!("{fence:?}")), ("7".to_owned(), "Fence(7)".to_owned()));
+        assert_eq!(fence.get(), 7);
     }
 
     #[test]

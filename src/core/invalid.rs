@@ -99,5 +99,6 @@ mod tests {
         let refused = in_range("lease.ttl", secs(9), secs(1), secs(8)).unwrap_err();
         assert_eq!(refused.to_string(), "invalid lease.ttl: 9s (allowed: 1s to 8s)");
         assert_eq!((in_range("", secs(8), secs(1), secs(8)), not_zero("", 1)), (Ok(()), Ok(())));
+        assert_eq!(not_zero("n", 0).unwrap_err().to_string(), "invalid n: 0 (allowed: 1 or more)");
     }
 }

@@ -104,5 +104,6 @@ mod tests {
         assert_eq!(early - Duration::from_secs(2), at(0));
         assert!(early + Duration::MAX > late);
         assert_eq!(format!("{early:?}"), "+1s");
+        assert_eq!((late.micros(), (early + Duration::MAX).micros()), (4_000_000, u64::MAX));
     }
 }

@@ -303,4 +303,21 @@ mod tests {
         assert_eq!(format!("{name:?}"), format!("ResourceName({})", name.encoded()));
         assert!(name.encoded().starts_with(&ResourceName::encode_prefix(b"orders/{")));
     }
+
+    #[test]
+    fn the_encoded_bytes_and_the_encoded_beginning_are_those_of_the_encoded_name() {
+        for (name, expected) in [("orders/42", "orders/42"), ("a b", "a%20b"), ("ü", "%C3%BC")] {
+            let resource = ResourceName::new(name).unwrap();
+            assert_eq!(&*resource.encoded_bytes(), expected.as_bytes());
+            assert_eq!(ResourceName::encode_prefix(name.as_bytes()), expected);
+        }
+    }
+
+    #[test]
+    fn a_token_spreads_from_zero_to_less_than_one_by_its_last_digits() {
+        let spread = |bits| Token::from_bits(bits).spread();
+        assert_eq!([spread(0), spread(1 << 31), spread(1 << 30), spread(7 << 64)], [0.0, 0.5, 0.25, 0.0]);
+        let largest = spread(u128::MAX);
+        assert!(largest < 1.0 && largest > 0.999_999, "{largest}");
+    }
 }

@@ -181,4 +181,11 @@ mod tests {
         let last = (0..200).map(|_| endless.next()).last();
         assert_eq!(last, Some(Duration::from_secs(u32::MAX.into())));
     }
+
+    #[test]
+    fn pauses_show_what_they_are_made_of() {
+        let own = format!("{:?}", Pauses::by(|_, _| None).attempts(3).unwrap());
+        assert_eq!(own, "Own { attempts: Some(3), .. }");
+        assert!(format!("{:?}", Pauses::from(Backoff::DEFAULT)).contains("Backoff"));
+    }
 }

@@ -91,6 +91,7 @@ mod tests {
         assert!(renewals.may_renew(at(1_000_000)));
         assert_eq!(renewals.reason(at(1_000_000)), LossReason::Expired);
         assert_eq!(renewals.hold_left(at(1_000_000)), None);
+        assert_eq!(renewals.made(), 1_000);
     }
 
     #[test]

@@ -245,4 +245,11 @@ mod tests {
         assert_eq!((words.len(), sentences.len()), (all.len(), all.len()));
         assert!(words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')));
     }
+
+    #[test]
+    fn a_release_is_news_once_and_only_of_a_lease_that_is_not_over() {
+        let mut validity = Validity::granted(at(0), TTL);
+        assert!(validity.release() && !validity.release());
+        assert!(!validity.lose(LossReason::Expired), "it is over");
+    }
 }
