@@ -155,3 +155,42 @@ fn odd_times_lead_to_no_panic() {
     assert_eq!(demand.expected(Mode::Exclusive, f64::MAX, at(2)), None);
     assert!(demand.turns(u64::MAX, Some(Duration::ZERO), at(0)).is_some());
 }
+
+/// A resource of which this process has three holds in a row once a second, each of 100 ms, at this many seconds.
+fn in_rounds(seconds: u64) -> Demand {
+    let mut demand = Demand::default();
+    for begin in (0..seconds).map(|second| second * 1_000) {
+        for hold in 0..3 {
+            // The first of them was wanted when the one before the pause was released.
+            demand.granted(hold > 0, at(begin.saturating_sub(900)), at(begin + hold * 100));
+            demand.held(ms(100), at(begin + (hold + 1) * 100));
+        }
+    }
+    demand
+}
+
+#[test]
+fn a_resource_that_comes_round_is_awaited_by_its_rounds() {
+    let mut demand = in_rounds(20);
+    let wait = |demand: &Demand, ahead, age: Option<u64>, now| {
+        let wait = demand.in_turn(ahead, age.map(ms), at(now))?;
+        Some((wait.as_secs_f64() * 1_000.0).round() as u64)
+    };
+    assert!(demand.in_rounds(at(19_300)) && !Demand::default().in_rounds(at(0)));
+    assert!(!after_holds(&[100; 20], 0).in_rounds(at(0)), "holds alone are no rounds");
+    for (ahead, now, expected) in [(0, 19_300, 700), (2, 19_300, 900), (3, 19_300, 1_700), (0, 19_800, 200)] {
+        assert_eq!(wait(&demand, ahead, None, now), Some(expected), "away, {ahead} ahead at {now}");
+    }
+    assert_eq!(wait(&demand, 0, None, 19_990), Some(100), "it may come with each hold that ends");
+    demand.granted(false, at(19_100), at(20_000));
+    for (ahead, expected) in [(0, 60), (1, 160), (2, 960), (5, 1_960)] {
+        assert_eq!(wait(&demand, ahead, Some(40), 20_040), Some(expected), "held here, {ahead} ahead");
+    }
+    assert_eq!(wait(&demand, 0, None, 3_600_000), None, "that was long ago");
+    let mut alone = Demand::default();
+    (0..20).for_each(|turn| {
+        alone.granted(false, at(turn * 200), at(turn * 200));
+        alone.held(ms(100), at(turn * 200 + 100));
+    });
+    assert!(!alone.in_rounds(at(4_000)), "nobody waited while it was away");
+}
