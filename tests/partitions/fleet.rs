@@ -20,7 +20,7 @@ use rusqlite::Connection;
 use super::process::{DATABASE, NAME, PARTITIONS, Said, TEST, TICK, TTL, URL, fences};
 use crate::election::{
     fleet::from_environment,
-    gaps::{Absence, Tick, Witness, gaps},
+    gaps::{Absence, Tick, Witness},
     process::micros,
 };
 
@@ -182,7 +182,11 @@ impl<'a> Fleet<'a> {
         let mut found = Vec::new();
         for (partition, work) in &mut self.work {
             let named = |text: String| format!("partition {partition}: {text}");
-            found.extend(gaps(work, &self.absent, stalls).into_iter().map(named));
+            work.sort_by_key(|work| work.at);
+            let too_long = work.windows(2).filter_map(|two| unowned(two, &self.absent, stalls));
+            found.extend(
+                too_long.map(|(took, at_most)| named(format!("no owner for {took} µs of at most {at_most}"))),
+            );
             let invalid = work.iter().filter(|work| work.at >= work.until);
             found.extend(invalid.map(|work| named(format!("without a valid lease: {work:?}"))));
             for two in work.windows(2) {
@@ -199,6 +203,24 @@ impl<'a> Fleet<'a> {
         let moved = |work: &Vec<Tick>| work.windows(2).filter(|two| two[0].process != two[1].process).count();
         self.work.values().map(moved).sum()
     }
+}
+
+const SECOND: u64 = 1_000_000;
+
+/// The time that two owners may need beside a look, a death, and what the machine had no processor for.
+const LATE: u64 = 3 * SECOND;
+
+/// Returns for how long nobody worked on a partition between two owners, if that was too long, and how long it may be: until the
+/// next look of the owner, or until a TTL and a second after somebody died or froze meanwhile.
+fn unowned(two: &[Tick], absent: &[Absence], stalls: &[(u64, u64)]) -> Option<(u64, u64)> {
+    let (from, until) = (two[0].at, two[1].at);
+    let died = absent.iter().filter(|absence| absence.from < until && absence.until > from);
+    let died = died.map(|absence| absence.from.max(from)).max();
+    let overlap = |&(start, end): &(u64, u64)| end.min(until).saturating_sub(start.max(from));
+    let waits = if died.is_some() { TTL.as_micros() as u64 + SECOND } else { SECOND };
+    let at_most = waits + 2 * TICK.as_micros() as u64 + LATE + 2 * stalls.iter().map(overlap).sum::<u64>();
+    let took = until - died.unwrap_or(from);
+    (two[0].fence != two[1].fence && took > at_most).then_some((took, at_most))
 }
 
 #[test]

@@ -19,7 +19,7 @@
 //! # struct Order;
 //! # impl Handler<Order> for Orders {
 //! #     type Result = ();
-//! #     fn handle(&mut self, _: Order, _: &mut Self::Context) {}
+//! #     fn handle(&mut self, _: Order, _: &mut Self::Context) { println!("an order of partition {}", self.0) }
 //! # }
 //!
 //! # #[actix::main]
