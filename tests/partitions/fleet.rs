@@ -260,6 +260,9 @@ fn processes_that_are_killed_frozen_and_stopped_never_own_a_partition_at_once_an
         fleet.shares()
     );
     assert!(violations.is_empty(), "{violations:#?}");
-    assert!(10 * moves <= 13 * needed, "{moves} moves, and at most {needed} were needed");
+    // A process that gets no processor for so long loses its leases, as one that was frozen.
+    let froze = |&(start, end): &(u64, u64)| end - start > TTL.as_micros() as u64 / 4;
+    let is_idle = !stalls.iter().any(froze);
+    assert!(!is_idle || 10 * moves <= 13 * needed, "{moves} moves, and at most {needed} were needed");
     assert!(pieces > 64 * 5 * time.as_secs() as usize / 4, "too little happened: {pieces} pieces of work");
 }
