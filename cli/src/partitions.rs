@@ -22,7 +22,7 @@ use crate::{
     settings::Source,
 };
 
-/// What the resource of the members has behind the name of its fleet.
+/// The end of the name of the members' resource, behind that of the fleet.
 const MEMBERS: &[u8] = b"/members";
 
 /// Shows partitions and their owners, and drains members

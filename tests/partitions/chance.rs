@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use support::virtual_time::{World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
 
-use super::member::{Process, Running, TTL};
+use super::member::{Lives, Process, TTL};
 
 const PARTITIONS: u32 = 12;
 const PLACES: usize = 4;
@@ -23,7 +23,7 @@ enum Place {
 
 struct Fleet {
     world: World,
-    running: Running,
+    running: Lives,
     rng: StdRng,
     places: [Place; PLACES],
 }
@@ -88,7 +88,7 @@ impl Fleet {
 async fn live(seed: u64) {
     let mut fleet = Fleet {
         world: World::new(),
-        running: Running::default(),
+        running: Lives::default(),
         rng: StdRng::seed_from_u64(seed),
         places: [const { Place::Empty }; PLACES],
     };

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
+use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler, Message, Running};
 use leasehold::{
     Acquire, LockManager, Shutdown,
     election::{Candidacy, SingletonContext},
@@ -24,7 +24,7 @@ pub(crate) const TTL: Duration = secs(10);
 
 /// The actors that run, by their partitions: in which processes, and with which fences; and all that was wrong.
 #[derive(Clone, Default)]
-pub(crate) struct Running(Rc<RefCell<Ran>>);
+pub(crate) struct Lives(Rc<RefCell<Ran>>);
 
 #[derive(Default)]
 struct Ran {
@@ -33,9 +33,11 @@ struct Ran {
     wrong: Vec<String>,
     /// The number of lives.
     lives: usize,
+    /// The time that actors take to stop.
+    finishes_in: Option<Duration>,
 }
 
-impl Running {
+impl Lives {
     fn begins(&self, partition: u32, member: &str, fence: u64) {
         let mut ran = self.0.borrow_mut();
         ran.lives += 1;
@@ -62,6 +64,11 @@ impl Running {
     /// Returns what was wrong until now: two actors of one partition at a time, or a fence that was smaller than an earlier one.
     pub(crate) fn wrong(&self) -> Vec<String> {
         self.0.borrow().wrong.clone()
+    }
+
+    /// Lets actors take this time to stop.
+    pub(crate) fn finish_in(&self, time: Duration) {
+        self.0.borrow_mut().finishes_in = Some(time);
     }
 
     pub(crate) fn lives(&self) -> usize {
@@ -104,7 +111,14 @@ impl Running {
 pub(crate) struct Owner {
     partition: u32,
     member: String,
-    running: Running,
+    running: Lives,
+    is_stopping: bool,
+}
+
+impl Owner {
+    pub(crate) fn new(partition: u32, member: &str, running: &Lives) -> Self {
+        Self { partition, member: member.to_owned(), running: running.clone(), is_stopping: false }
+    }
 }
 
 impl Actor for Owner {
@@ -113,6 +127,14 @@ impl Actor for Owner {
     fn started(&mut self, ctx: &mut Self::Context) {
         self.running.begins(self.partition, &self.member, ctx.lease().fence().unwrap().get());
         ctx.run_interval(secs(1), |_, ctx| assert!(ctx.lease().is_valid()));
+    }
+
+    fn stopping(&mut self, ctx: &mut Self::Context) -> Running {
+        let time = self.running.0.borrow().finishes_in.filter(|_| !self.is_stopping);
+        self.is_stopping = true;
+        let Some(time) = time else { return Running::Stop };
+        ctx.run_later(time, |_, ctx| ctx.stop());
+        Running::Continue
     }
 }
 
@@ -143,13 +165,13 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn start(world: &World, running: &Running, name: &str, partitions: u32) -> Self {
+    pub(crate) fn start(world: &World, running: &Lives, name: &str, partitions: u32) -> Self {
         Self::with(world, running, name, partitions, |candidacy| candidacy)
     }
 
     pub(crate) fn with(
         world: &World,
-        running: &Running,
+        running: &Lives,
         name: &str,
         partitions: u32,
         with: impl FnOnce(Candidacy) -> Candidacy,
@@ -158,7 +180,12 @@ impl Process {
         let locks = world.builder_on(store.clone()).start_here().unwrap();
         let (running, member) = (running.clone(), name.to_owned());
         let candidacy = with(Candidacy::from(Acquire::new("orders").ttl(TTL)));
-        let owner = move |partition| Owner { partition, member: member.clone(), running: running.clone() };
+        let owner = move |partition| Owner {
+            partition,
+            member: member.clone(),
+            running: running.clone(),
+            is_stopping: false,
+        };
         let member = Member::new(name).at(format!("http://{name}"));
         let partitions = Partitions::start(&locks, candidacy, partitions, member, owner).unwrap();
         Self { locks, store, partitions }

@@ -9,12 +9,12 @@ use leasehold::{
 use support::virtual_time::{World, in_virtual_time, millis, secs};
 use tokio::time::{Instant, sleep};
 
-use super::member::{Heard, Owner, Process, Running, TTL};
+use super::member::{Heard, Lives, Owner, Process, TTL};
 
 /// As many processes as these, that have their shares.
 async fn fleet<const N: usize>(
     world: &World,
-    running: &Running,
+    running: &Lives,
     names: [&str; N],
     partitions: u32,
 ) -> [Process; N] {
@@ -26,7 +26,7 @@ async fn fleet<const N: usize>(
 #[test]
 fn every_partition_runs_in_one_process_and_all_know_where() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let members = fleet(&world, &running, ["a", "b", "c"], 64).await;
         for (partition, owner) in running.owners() {
             for (member, name) in members.iter().zip(["a", "b", "c"]) {
@@ -52,7 +52,7 @@ fn every_partition_runs_in_one_process_and_all_know_where() {
 #[test]
 fn a_member_that_joins_has_its_share_in_three_seconds_and_little_else_moves() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let _two = fleet(&world, &running, ["a", "b"], 64).await;
         let (before, began) = (running.owners(), Instant::now());
         let _third = Process::start(&world, &running, "c", 64);
@@ -68,7 +68,7 @@ fn a_member_that_joins_has_its_share_in_three_seconds_and_little_else_moves() {
 #[test]
 fn a_member_that_drains_gives_everything_to_others_and_can_come_back() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let [first, _second] = fleet(&world, &running, ["a", "b"], 64).await;
         let before = running.owners();
         let began = Instant::now();
@@ -88,7 +88,7 @@ fn a_member_that_drains_gives_everything_to_others_and_can_come_back() {
 #[test]
 fn the_last_member_drains_at_once() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let [only] = fleet(&world, &running, ["a"], 8).await;
         sleep(secs(1)).await;
         let began = Instant::now();
@@ -103,7 +103,7 @@ fn the_last_member_drains_at_once() {
 #[test]
 fn anybody_can_ask_a_member_to_leave() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let [_first, second] = fleet(&world, &running, ["a", "b"], 16).await;
         let ask = Revoke::new("orders/members/a").reason("maintenance").grace(secs(60));
         let revoked = second.locks.send(ask).await.unwrap().unwrap();
@@ -116,7 +116,7 @@ fn anybody_can_ask_a_member_to_leave() {
 #[test]
 fn a_member_that_stops_is_replaced_at_the_next_look() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let [first, _second] = fleet(&world, &running, ["a", "b"], 64).await;
         first.stop().await;
         let began = Instant::now();
@@ -128,7 +128,7 @@ fn a_member_that_stops_is_replaced_at_the_next_look() {
 #[test]
 fn a_member_that_is_cut_off_stops_in_time_is_replaced_after_its_ttl_and_comes_back() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let [first, _second] = fleet(&world, &running, ["a", "b"], 64).await;
         let (before, began) = (running.owners(), Instant::now());
         first.cut_off(true);
@@ -143,24 +143,145 @@ fn a_member_that_is_cut_off_stops_in_time_is_replaced_after_its_ttl_and_comes_ba
 #[test]
 fn an_owner_keeps_what_nobody_comes_for() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let [only] = fleet(&world, &running, ["a"], 16).await;
         let lives = running.lives();
-        // A member that has announced itself, and is frozen.
-        let ask = ReadLock::new("orders/members").ttl(TTL - secs(1)).no_renew();
-        let ask = ask.metadata("member", "b").metadata("partitions", "16");
-        let _frozen = world.manager().send(ask).await.unwrap().unwrap();
+        // A member that has announced itself, and does not stand for its share: for a time, and then another one for good.
+        let stranger = world.manager();
+        let announced = |name| {
+            let ask = ReadLock::new("orders/members").ttl(TTL - secs(1));
+            ask.metadata("member", name).metadata("partitions", "16")
+        };
+        let _frozen = stranger.send(announced("b").no_renew()).await.unwrap().unwrap();
+        let _blocked = stranger.send(announced("c")).await.unwrap().unwrap();
         sleep(secs(2)).await;
-        assert_eq!(only.partitions.members().len(), 2);
-        sleep(2 * TTL).await;
-        assert_eq!((only.partitions.members().len(), running.lives()), (1, lives));
+        assert_eq!(only.partitions.members().len(), 3);
+        sleep(10 * TTL).await;
+        assert_eq!((only.partitions.members().len(), running.lives()), (2, lives));
+    });
+}
+
+#[test]
+fn members_of_one_manager_hand_over_as_others_do() {
+    in_virtual_time(|| async {
+        let (world, running) = (World::new(), Lives::default());
+        let [first] = fleet(&world, &running, ["a"], 16).await;
+        let began = Instant::now();
+        let second = {
+            let (running, ask) = (running.clone(), Acquire::new("orders").ttl(TTL));
+            let owner = move |partition| Owner::new(partition, "b", &running);
+            Partitions::start(&first.locks, ask, 16, "b", owner).unwrap()
+        };
+        running.balanced(16, 2).await;
+        assert!(began.elapsed() < secs(3), "{:?}", began.elapsed());
+        second.drain().await;
+        assert_eq!((running.shares(), running.wrong()), ([("a".to_owned(), 16)].into(), vec![]));
+    });
+}
+
+#[test]
+fn a_drain_ends_though_the_store_is_away() {
+    in_virtual_time(|| async {
+        let (world, running) = (World::new(), Lives::default());
+        let [first, _second] = fleet(&world, &running, ["a", "b"], 16).await;
+        first.cut_off(true);
+        let began = Instant::now();
+        first.partitions.drain().await;
+        assert!(began.elapsed() < 2 * TTL && first.partitions.owned().is_empty(), "{:?}", began.elapsed());
+        running.balanced(16, 1).await;
+    });
+}
+
+#[test]
+fn no_process_with_another_number_acts_before_the_last_actor_has_stopped() {
+    for drains in [false, true] {
+        in_virtual_time(|| async move {
+            let (world, running) = (World::new(), Lives::default());
+            running.finish_in(millis(900));
+            let [first] = fleet(&world, &running, ["a"], 16).await;
+            let _other = Process::start(&world, &running, "b", 32);
+            // It joins again after pauses of up to 10 s, and the actors take long to stop at moments between.
+            sleep(secs(60)).await;
+            for moment in 0..40 {
+                sleep(millis(253 * moment)).await;
+                if drains {
+                    let partitions = first.partitions.clone();
+                    actix_rt::spawn(async move { partitions.drain().await });
+                }
+                for _ in 0..1_200 {
+                    sleep(millis(1)).await;
+                    assert!(running.shares().len() <= 1, "{:?}", running.shares());
+                }
+                if running.shares().contains_key("b") {
+                    return;
+                }
+                first.partitions.join();
+                running.balanced(16, 1).await;
+                if !drains {
+                    break;
+                }
+            }
+            first.stop().await;
+            for _ in 0..20_000 {
+                assert!(running.shares().len() <= 1, "{:?}", running.shares());
+                sleep(millis(1)).await;
+            }
+            running.balanced(32, 1).await;
+        });
+    }
+}
+
+#[test]
+fn a_process_that_is_refused_is_no_member_for_others() {
+    in_virtual_time(|| async {
+        let (world, running) = (World::new(), Lives::default());
+        let [first] = fleet(&world, &running, ["a"], 16).await;
+        let heard = Heard::default();
+        first.partitions.tell(heard.clone().start().recipient());
+        let other = Process::start(&world, &running, "b", 32);
+        // Its elections could never keep their budget.
+        let ask = |_| Candidacy::from("orders").budget(secs(20));
+        let impossible = Process::with(&world, &running, "c", 16, ask);
+        sleep(secs(300)).await;
+        let met = |event: &PartitionEvent| match event {
+            PartitionEvent::Members(members) => members.iter().all(|member| member.name == "a"),
+            _ => true,
+        };
+        assert!(heard.all().iter().all(met), "{:?}", heard.all());
+        assert_eq!((running.shares(), running.wrong()), ([("a".to_owned(), 16)].into(), vec![]));
+        other.partitions.drain().await;
+        impossible.partitions.drain().await;
+    });
+}
+
+#[test]
+fn a_process_knows_what_another_one_of_its_name_owns() {
+    in_virtual_time(|| async {
+        let (world, running) = (World::new(), Lives::default());
+        let [_first] = fleet(&world, &running, ["a"], 4).await;
+        let second = Process::start(&world, &running, "a", 4);
+        sleep(secs(5)).await;
+        assert_eq!(second.place(2).await, "http://a");
+        assert_eq!(running.wrong(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_member_that_is_made_to_leave_stays_away() {
+    in_virtual_time(|| async {
+        let (world, running) = (World::new(), Lives::default());
+        let [_first, second] = fleet(&world, &running, ["a", "b"], 16).await;
+        second.locks.send(Revoke::at_once("orders/members/a")).await.unwrap().unwrap();
+        running.balanced(16, 1).await;
+        sleep(secs(60)).await;
+        assert_eq!((running.shares(), running.wrong()), ([("b".to_owned(), 16)].into(), vec![]));
     });
 }
 
 #[test]
 fn a_member_with_another_number_of_partitions_waits_until_the_others_have_gone() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let [first] = fleet(&world, &running, ["a"], 16).await;
         let other = Process::start(&world, &running, "b", 32);
         sleep(secs(30)).await;
@@ -175,19 +296,20 @@ fn a_member_with_another_number_of_partitions_waits_until_the_others_have_gone()
 #[test]
 fn two_members_that_disagree_from_the_beginning_never_both_own() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let _both = [Process::start(&world, &running, "a", 16), Process::start(&world, &running, "b", 32)];
         for _ in 0..600 {
             sleep(millis(100)).await;
             assert!(running.shares().len() <= 1, "{:?}", running.shares());
         }
+        assert_eq!(running.shares().len(), 1, "they do not refuse each other for ever");
     });
 }
 
 #[test]
 fn an_observer_owns_nothing_and_knows_where_all_is() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let observer = Process::with(&world, &running, "x", 16, Candidacy::observer);
         assert_eq!(observer.place(3).await, "nobody");
         let _fleet = fleet(&world, &running, ["a", "b"], 16).await;
@@ -202,7 +324,7 @@ fn an_observer_owns_nothing_and_knows_where_all_is() {
 #[test]
 fn recipients_are_told_what_is_owned_and_lost_and_who_is_there() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let [first, second] = fleet(&world, &running, ["a", "b"], 16).await;
         let heard = Heard::default();
         first.partitions.tell(heard.clone().start().recipient());
@@ -228,7 +350,7 @@ fn recipients_are_told_what_is_owned_and_lost_and_who_is_there() {
 #[test]
 fn a_partition_that_is_taken_back_by_hand_is_owned_again() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let [only] = fleet(&world, &running, ["a"], 4).await;
         let revoked = only.locks.send(Revoke::new("orders/2").grace(secs(5))).await.unwrap().unwrap();
         assert_eq!(revoked.finished, 1);
@@ -240,7 +362,7 @@ fn a_partition_that_is_taken_back_by_hand_is_owned_again() {
 #[test]
 fn a_key_that_a_stranger_holds_is_nobodys() {
     in_virtual_time(|| async {
-        let (world, running) = (World::new(), Running::default());
+        let (world, running) = (World::new(), Lives::default());
         let stranger = world.manager();
         let _lease = stranger.send(Acquire::new("orders/2")).await.unwrap().unwrap();
         let process = Process::start(&world, &running, "a", 4);
@@ -265,10 +387,17 @@ fn invalid_values_are_refused_by_name() {
         assert!(refused("orders", 4_097, "a".into()).contains("1 to 4096"));
         assert!(refused("", 1, "a".into()).contains("resource"));
         assert!(refused(&"x".repeat(512), 1, "a".into()).contains("resource"));
-        for name in ["", "a/b", "a\nb", &"x".repeat(129)] {
+        for name in ["", "a/b", "a\nb", "members", &"x".repeat(129)] {
             assert!(refused("orders", 1, name.into()).contains("invalid member.name"), "{name:?}");
         }
         let far = Member::new("a").at("x".repeat(257));
         assert!(refused("orders", 1, far).contains("invalid member.endpoint"));
+        let start =
+            |candidacy: Candidacy| Partitions::start(&locks, candidacy, 4, "a", owner).map(drop).unwrap_err();
+        assert!(start(Acquire::new("orders").class("a b").into()).to_string().contains("invalid class"));
+        let observer = Candidacy::from("orders").observer();
+        let partitions = Partitions::start(&locks, observer, 4, "a", owner).unwrap();
+        let error = partitions.at(4).await.map(drop).unwrap_err().to_string();
+        assert!(error.contains("invalid partition: 4 (allowed: less than 4)"), "{error}");
     });
 }

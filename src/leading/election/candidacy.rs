@@ -114,6 +114,11 @@ impl Candidacy {
         self
     }
 
+    /// Returns true if somebody is to be told of its events.
+    pub(crate) const fn has_recipients(&self) -> bool {
+        !self.tells.0.is_empty()
+    }
+
     /// Checks everything that can be checked without a lock manager. Returns the name of the election.
     pub(crate) fn check(&self) -> Result<ResourceName, InvalidValue> {
         const SHORTEST_LOOK: Duration = Duration::from_millis(10);
@@ -149,7 +154,7 @@ impl Candidacy {
     }
 
     /// Checks that the time to finish leaves renewals their time with this TTL.
-    pub(super) fn check_budget(&self, ttl: Duration) -> Result<(), InvalidValue> {
+    pub(crate) fn check_budget(&self, ttl: Duration) -> Result<(), InvalidValue> {
         let Some((field, time)) = self.budget else { return Ok(()) };
         ensure(time <= ttl / 3, field, exact(time), format!("at most a third of the TTL ({})", exact(ttl)))
     }

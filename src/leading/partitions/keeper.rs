@@ -1,6 +1,6 @@
 //! The keeper: the actor that announces its process as a member, looks at who else is there, and stands for its share.
 
-use std::{collections::BTreeMap, mem, rc::Rc, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, error::Error, mem, rc::Rc, sync::Arc, time::Duration};
 
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Message, SpawnHandle, WrapFuture,
@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 
 use super::{
     Member,
-    member::{announced, other_count},
-    membership::{End, Membership, Names, join},
+    member::announced,
+    membership::{End, Membership, Names, NotJoined, join},
     places::Places,
     share::Standing,
 };
@@ -68,8 +68,8 @@ pub(super) enum Stage {
     Out,
     /// Its leases are asked for, or will be after a pause.
     Joining(SpawnHandle),
-    /// A member. `agrees` if a look after the grant has shown that all others have as many partitions; only then it stands.
-    In { membership: Membership, watch: SpawnHandle, agrees: bool },
+    /// A member.
+    In { membership: Membership, watch: SpawnHandle },
     /// No member any more. The lease of its name is kept until its partitions are given up.
     Leaving { _named: Option<Lease> },
 }
@@ -102,20 +102,33 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
     pub(super) fn join(&mut self, ctx: &mut Context<Self>) {
         let requests = self.names.requests(&self.member, self.partitions, &self.candidacy);
         let requests = requests.map(|request| request.events(ctx.address().recipient()));
-        let joined = join(self.locks.clone(), requests).into_actor(self).map(|answer, this, ctx| {
+        let joined = join(self.locks.clone(), requests, self.partitions).into_actor(self).map(|answer, this, ctx| {
             if !matches!(this.stage, Stage::Joining(pending) if pending == ctx.handle()) {
                 return;
             }
             match answer {
                 Ok(membership) => this.joined(membership, ctx),
-                Err(error) => this.refused(&error, ctx),
+                Err(NotJoined::Refused(error)) => this.refused(&error, ctx),
+                Err(NotJoined::Unseen(error)) => this.not_joined(&error, ctx),
+                Err(NotJoined::OtherCount(others)) => {
+                    this.leave_all(ctx);
+                    let again_in = this.join_later(ctx);
+                    let (resource, own) = (&this.names.members, this.partitions);
+                    tracing::error!(%resource, own, others, ?again_in, "other members have another number of partitions; not joining");
+                }
             }
         });
         self.stage = Stage::Joining(ctx.spawn(joined));
     }
 
+    fn not_joined(&mut self, error: &dyn Error, ctx: &mut Context<Self>) {
+        let again_in = self.join_later(ctx);
+        tracing::warn!(resource = %self.names.members, ?again_in, error = one_line(error), "could not join");
+    }
+
+    /// Joins after a pause, which is another one for each member: two that refuse each other must not meet again and again.
     fn join_later(&mut self, ctx: &mut Context<Self>) -> Duration {
-        let pause = self.candidacy.pauses.next();
+        let pause = self.candidacy.pauses.next().mul_f64(0.5 + self.member.spread(self.look) / 2.0);
         self.stage = Stage::Joining(ctx.run_later(pause, |this, ctx| {
             if matches!(this.stage, Stage::Joining(pending) if pending == ctx.handle()) {
                 this.join(ctx);
@@ -125,6 +138,10 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
     }
 
     fn joined(&mut self, membership: Membership, ctx: &mut Context<Self>) {
+        // What no term could keep is refused before anybody gives anything up for it.
+        if let Err(invalid) = self.candidacy.check_budget(membership.ttl()) {
+            return self.refused(&invalid.into(), ctx);
+        }
         let end = membership.end().into_actor(self);
         let watch = ctx.spawn(end.map(|end, this, ctx| match end {
             _ if !matches!(this.stage, Stage::In { watch, .. } if watch == ctx.handle()) => {}
@@ -136,7 +153,8 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
             }
             End::WantedBack => this.drain(ctx),
         }));
-        self.stage = Stage::In { membership, watch, agrees: false };
+        self.candidacy.pauses.reset();
+        self.stage = Stage::In { membership, watch };
         self.look(ctx);
     }
 
@@ -148,11 +166,10 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
             AcquireError::Invalid(_) | AcquireError::Store(StoreError::Unsupported { .. }) => {
                 tracing::error!(%resource, error = reason, "cannot be a member with this request; joining no more");
                 self.stage = Stage::Out;
+                self.leave_all(ctx);
+                self.finish_drain();
             }
-            _ => {
-                let again_in = self.join_later(ctx);
-                tracing::warn!(%resource, ?again_in, error = reason, "could not join");
-            }
+            _ => self.not_joined(error, ctx),
         }
     }
 
@@ -193,27 +210,24 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
             Err(_) if !self.locks.connected() => None,
             Err(error) => {
                 tracing::debug!(resource = %self.names.members, error = one_line(&error), "could not see the members");
+                if matches!(self.stage, Stage::Leaving { .. }) {
+                    // A drain ends though the store is away.
+                    let members = self.places.members();
+                    self.settle(&members, ctx);
+                }
                 Some(every)
             }
         }
     }
 
     fn meet(&mut self, inspection: &Inspection, ctx: &mut Context<Self>) {
-        if let Stage::In { agrees, .. } = &mut self.stage
-            && !*agrees
-        {
-            let other = other_count(inspection, self.partitions);
-            if let Some(count) = other.filter(|_| !planted!("members with other numbers of partitions agree"))
-            {
-                let again_in = self.join_later(ctx);
-                let (resource, own) = (&self.names.members, self.partitions);
-                tracing::error!(%resource, own, others = count, ?again_in, "other members have another number of partitions; not joining");
-                return;
-            }
-            *agrees = true;
-            self.candidacy.pauses.reset();
+        let (told, total) = (inspection.holders.len() as u64, inspection.total);
+        if total > told {
+            // Each member would compute shares from other names.
+            tracing::error!(resource = %self.names.members, total, told, "more members than a store tells; nothing moves");
+            return;
         }
-        let members = announced(inspection);
+        let members = announced(inspection, self.partitions);
         self.settle(&members, ctx);
         if self.places.meet(members) {
             tracing::debug!(resource = %self.names.members, "other members");

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 use crate::{
     core::{InvalidValue, ensure},
     request::{Request, options::ROLE},
@@ -44,10 +46,17 @@ impl Member {
     pub(super) fn check(&self) -> Result<(), InvalidValue> {
         let name = &self.name;
         let is_printable = !name.chars().any(|letter| letter.is_control() || letter == '/');
-        let is_name = (1..=128).contains(&name.len()) && is_printable;
-        ensure(is_name, "member.name", name.escape_debug(), "1 to 128 bytes, printable, without a slash")?;
+        // The resource of a member of this name would look like that of another fleet.
+        let is_name = (1..=128).contains(&name.len()) && is_printable && name != "members";
+        let allowed = "1 to 128 bytes, printable, without a slash, and not members";
+        ensure(is_name, "member.name", name.escape_debug(), allowed)?;
         let endpoint = self.endpoint.as_deref().unwrap_or_default();
         ensure(endpoint.len() <= 256, "member.endpoint", endpoint.escape_debug(), "at most 256 bytes")
+    }
+
+    /// Returns a number in `0.0..1.0` that is another one for each member, and for each turn.
+    pub(super) fn spread(&self, turn: u64) -> f64 {
+        f64::from(xxh3_64_with_seed(self.name.as_bytes(), turn) as u32) / (f64::from(u32::MAX) + 1.0)
     }
 
     /// Adds what others are told of the member to a request.
@@ -74,26 +83,29 @@ impl From<&str> for Member {
     }
 }
 
-/// Returns all members that have announced themselves, in the order of their names, each once.
-pub(super) fn announced(inspection: &Inspection) -> Vec<Member> {
-    let mut members: Vec<_> = inspection.holders.iter().filter_map(Member::of).collect();
+/// Returns the members with this number of partitions that have announced themselves, in the order of their names, each once.
+pub(super) fn announced(inspection: &Inspection, partitions: u32) -> Vec<Member> {
+    let holders = inspection.holders.iter().filter(|holder| count_of(holder) == Some(partitions));
+    let mut members: Vec<_> = holders.filter_map(Member::of).collect();
     members.sort_unstable();
     members.dedup_by(|later, first| later.name == first.name);
     members
 }
 
-/// Returns the number of partitions that a member has told, if it is not this one.
+/// Returns a number of partitions that a holder tells, if it is not this one.
 pub(super) fn other_count(inspection: &Inspection, partitions: u32) -> Option<u32> {
-    counts(inspection).find(|count| *count != partitions)
+    inspection.holders.iter().filter_map(count_of).find(|count| *count != partitions)
 }
 
-/// Returns the number of partitions that a member has told.
-pub(super) fn count_of(inspection: &Inspection) -> Option<u32> {
-    counts(inspection).find(|count| (1..=PARTITIONS_AT_MOST).contains(count))
+/// Returns the number of partitions that most holders tell.
+pub(super) fn count_of_most(inspection: &Inspection) -> Option<u32> {
+    let counts = || inspection.holders.iter().filter_map(count_of);
+    let known = counts().filter(|count| (1..=PARTITIONS_AT_MOST).contains(count));
+    known.max_by_key(|count| counts().filter(|other| other == count).count())
 }
 
-/// Returns what the members have told. What is no number is as good as zero, which no other member has.
-fn counts(inspection: &Inspection) -> impl Iterator<Item = u32> {
-    let told = |holder: &Holder| Member::of(holder).and(holder.metadata.get(PARTITIONS).cloned());
-    inspection.holders.iter().filter_map(told).map(|count| count.parse().unwrap_or_default())
+/// Returns the number of partitions that a holder tells. What is no number is as good as zero, which no member has.
+fn count_of(holder: &Holder) -> Option<u32> {
+    let told = Member::of(holder).and(holder.metadata.get(PARTITIONS))?;
+    Some(told.parse().unwrap_or_default())
 }

@@ -1,18 +1,21 @@
 //! The membership of a process: the leases by which others know of it, and the names of all that a fleet shares.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc, time::Duration};
 
 use actix::Addr;
 
-use super::{Member, member::PARTITIONS};
+use super::{
+    Member,
+    member::{PARTITIONS, other_count},
+};
 use crate::{
     core::{InvalidValue, LossReason, ResourceName},
     leading::election::Candidacy,
     lease::Lease,
     listeners::Class,
     manager::LockManager,
-    request::{AcquireError, ReadLock},
-    store::StoreError,
+    request::{AcquireError, Inspect, InspectError, ReadLock, acquire::Options},
+    store::{StoreError, TOLD_AT_MOST},
 };
 
 /// The names of the resources of a fleet.
@@ -21,18 +24,14 @@ pub(super) struct Names {
     fleet: ResourceName,
     pub(super) members: ResourceName,
     member: ResourceName,
-    own: String,
+    count: ResourceName,
 }
 
 impl Names {
     pub(super) fn new(fleet: ResourceName, own: &Member) -> Result<Self, InvalidValue> {
-        let (members, member) = (below(&fleet, "members")?, below(&fleet, &format!("members/{}", own.name))?);
-        Ok(Self { fleet, members, own: own.name.clone(), member })
-    }
-
-    /// Returns the name of the member itself.
-    pub(super) fn own(&self) -> &str {
-        &self.own
+        let member = below(&fleet, &format!("members/{}", own.name))?;
+        let (members, count) = (below(&fleet, "members")?, below(&fleet, "count")?);
+        Ok(Self { fleet, members, member, count })
     }
 
     /// Returns the resource of a partition.
@@ -54,14 +53,15 @@ impl Names {
         candidacy
     }
 
-    /// Returns the requests for the leases of a member: that of its name, and that of all.
-    pub(super) fn requests(&self, member: &Member, partitions: u32, like: &Candidacy) -> [ReadLock; 2] {
-        [&self.member, &self.members].map(|name| {
-            let mut request =
-                member.tell(ReadLock::new(name.as_bytes()), "member").wait_forever().attempts(u32::MAX);
-            request.options.ttl = like.request.options.ttl;
-            request.options.renew_every = like.request.options.renew_every;
-            request.metadata(PARTITIONS, partitions.to_string())
+    /// Returns the requests for the leases of a member: that of the number of partitions, of its name, and of all members.
+    pub(super) fn requests(&self, member: &Member, partitions: u32, like: &Candidacy) -> [ReadLock; 3] {
+        [&self.count, &self.member, &self.members].map(|name| {
+            let mut request = ReadLock::new(name.as_bytes()).wait_forever().attempts(u32::MAX);
+            // As for a partition, so that what is refused for one is refused for the membership already.
+            let Options { ttl, renew_every, metadata, .. } = &like.request.options;
+            (request.options.ttl, request.options.renew_every) = (*ttl, *renew_every);
+            request.options.metadata.clone_from(metadata);
+            member.tell(request, "member").metadata(PARTITIONS, partitions.to_string())
         })
     }
 }
@@ -71,12 +71,15 @@ pub(super) fn below(fleet: &ResourceName, rest: &str) -> Result<ResourceName, In
     ResourceName::new([fleet.as_bytes(), b"/", rest.as_bytes()].concat())
 }
 
-/// A membership that was granted. Dropping it releases both leases.
+/// A membership that was granted.
 pub(super) struct Membership {
     /// Shared by all members, so that one look shows all of them.
     announced: Lease,
     /// Shared by those of one name. Whoever wants it back asks the member to leave.
     pub(super) named: Lease,
+    /// Shared by all processes with actors, so that none with another number of partitions comes between: held until the last
+    /// actor has stopped.
+    pub(super) counted: Arc<Lease>,
 }
 
 /// The end of a membership.
@@ -86,30 +89,65 @@ pub(super) enum End {
 }
 
 impl Membership {
-    /// Waits until it is lost, or somebody asks the member to leave.
+    /// Waits until it is lost, or somebody asks the member to leave, or makes it.
     pub(super) fn end(&self) -> impl Future<Output = End> + use<> {
-        let (announced, named, wanted_back) =
-            (self.announced.lost(), self.named.lost(), self.named.revoke_requested());
+        let (announced, counted) = (self.announced.lost(), self.counted.lost());
+        let (named, wanted_back) = (self.named.lost(), self.named.revoke_requested());
         async move {
             tokio::select! {
                 biased;
                 Some(_) = wanted_back => End::WantedBack,
+                reason = named => match reason {
+                    LossReason::Forced => End::WantedBack,
+                    reason => End::Lost(reason),
+                },
                 reason = announced => End::Lost(reason),
-                reason = named => End::Lost(reason),
+                reason = counted => End::Lost(reason),
             }
         }
     }
+
+    pub(super) fn ttl(&self) -> Duration {
+        self.named.ttl()
+    }
 }
 
-/// Waits for both leases.
+/// The reason why a process does not become a member.
+pub(super) enum NotJoined {
+    Refused(AcquireError),
+    /// Nobody knows what others have.
+    Unseen(InspectError),
+    /// Others have this number of partitions.
+    OtherCount(u32),
+}
+
+impl From<AcquireError> for NotJoined {
+    fn from(error: AcquireError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<StoreError> for NotJoined {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+/// Waits for all leases. Of two processes with other numbers of partitions that come at a time one at least sees the other, because
+/// each looks when it holds the lease of its number.
 pub(super) async fn join(
     locks: Addr<LockManager>,
-    [named, announced]: [ReadLock; 2],
-) -> Result<Membership, AcquireError> {
-    let acquire = async |request| {
-        let answer = locks.send(request).await;
-        answer.unwrap_or_else(|error| Err(StoreError::unanswered("join", error).into()))
-    };
-    let named = acquire(named).await?;
-    Ok(Membership { announced: acquire(announced).await?, named })
+    [counted, named, announced]: [ReadLock; 3],
+    partitions: u32,
+) -> Result<Membership, NotJoined> {
+    let unanswered = |error| StoreError::unanswered("join", error);
+    let count = Inspect::new(&counted.resource).limit(TOLD_AT_MOST);
+    let counted = Arc::new(locks.send(counted).await.map_err(unanswered)??);
+    let counts = locks.send(count).await.map_err(unanswered)?.map_err(NotJoined::Unseen)?;
+    let other = other_count(&counts, partitions);
+    if let Some(other) = other.filter(|_| !planted!("members with other numbers of partitions agree")) {
+        return Err(NotJoined::OtherCount(other));
+    }
+    let named = locks.send(named).await.map_err(unanswered)??;
+    Ok(Membership { announced: locks.send(announced).await.map_err(unanswered)??, named, counted })
 }

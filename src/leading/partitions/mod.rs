@@ -56,10 +56,11 @@
 //!
 //! # What all members have to agree on
 //! The name, and the number of partitions. A process that has another number does not become a member, and logs an error, as
-//! long as there are others: what one number puts into a partition the other one puts elsewhere, and no lock would show it. To
-//! change it, stop all members.
+//! long as an actor of the others runs: what one number puts into a partition the other one puts elsewhere, and the lock of a
+//! partition would not show it. A shared lease of `orders/count` does. To change the number, stop all members.
 //!
-//! It takes the full layout of a Redis store, because members share a lease. There are 400 members at most.
+//! It takes the full layout of a Redis store, because members share a lease. There are 400 members at most: with more nothing
+//! moves, and an error is logged.
 
 mod handlers;
 mod keeper;
@@ -70,6 +71,7 @@ mod share;
 pub(crate) mod shares;
 mod standing;
 mod survey;
+mod waited_for;
 
 use std::{cell::RefCell, collections::BTreeSet, fmt, rc::Rc, sync::Arc};
 
@@ -82,6 +84,7 @@ use self::{
     membership::Names,
     places::Places,
     shares::partition_of,
+    survey::inspect,
 };
 pub use self::{
     member::Member,
@@ -91,9 +94,9 @@ pub use self::{
 use crate::{
     core::{InvalidValue, ensure},
     leading::election::{Candidacy, SingletonContext},
+    listeners::Class,
     manager::LockManager,
-    request::{Inspect, InspectError},
-    store::StoreError,
+    request::InspectError,
 };
 
 /// The partitions of a fleet, as one of its processes knows them: see the [module](self).
@@ -136,6 +139,8 @@ impl<A: Actor<Context = SingletonContext<A>>> Partitions<A> {
         member.check()?;
         let names = Names::new(candidacy.check()?, &member)?;
         names.partition(partitions)?;
+        candidacy.request.options.class.as_deref().map_or(Ok(()), Class::check)?;
+        ensure(!candidacy.has_recipients(), "candidacy.tell", "a recipient", "none: see Partitions::tell")?;
         let factory = RefCell::new(factory);
         let factory = Rc::new(move |partition| factory.borrow_mut()(partition));
         let keeper = Keeper::new(locks.clone(), (candidacy, names.clone()), partitions, member, factory);
@@ -156,20 +161,21 @@ impl<A: Actor<Context = SingletonContext<A>>> Partitions<A> {
     /// again.
     ///
     /// # Errors
-    /// As [`Inspect`]: the place is not known then.
+    /// As [`Inspect`](crate::Inspect): the place is not known then. [`InvalidValue`] for a number that is too large.
     ///
     /// # Cancel safety
     /// Cancel safe.
     pub async fn at(&self, partition: u32) -> Result<Place<A>, InspectError> {
+        let allowed = || format!("less than {}", self.partitions);
+        ensure(partition < self.partitions, "partition", partition, allowed())?;
         let here = || self.places.here(partition).map(Place::Here);
         if let Some(here) = here() {
             return Ok(here);
         }
-        let answer =
-            self.locks.send(Inspect::new(self.names.partition(partition)?.as_bytes()).limit(1)).await;
-        let inspection = answer.map_err(|error| StoreError::unanswered("place", error))??;
-        let owner = inspection.holders.first().and_then(Member::of);
-        let owner = owner.filter(|owner| owner.name != self.names.own());
+        let inspection = inspect(&self.locks, &self.names.partition(partition)?, 1).await?;
+        // Another process may have the same name, so the token tells whether the owner is this one, whose actor does not run.
+        let own = self.places.lease(partition).map(|lease| lease.token().prefix());
+        let owner = inspection.holders.iter().find(|holder| Some(holder.token) != own).and_then(Member::of);
         Ok(here().unwrap_or(owner.map_or(Place::Nobody, Place::There)))
     }
 
@@ -196,7 +202,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Partitions<A> {
 
     /// Leaves the members, and waits until this process owns nothing any more. Each partition is given up as soon as another
     /// member waits for it, and all are given up at once if there is no other. A partition that nobody comes for is given up
-    /// after a TTL. It takes part again after [`join`](Self::join).
+    /// after a TTL, also while the store is away. It takes part again after [`join`](Self::join), which ends the wait.
     ///
     /// Anybody can ask a member to do so: by a [`Revoke`](crate::Revoke) of `orders/members/host-1`.
     ///
@@ -205,7 +211,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Partitions<A> {
     pub async fn drain(&self) {
         let (drained, answer) = oneshot::channel();
         self.keeper.do_send(Drain(drained));
-        // Without an answer the lock manager has gone, and all leases with it.
+        // Without an answer the lock manager has gone, or the process has joined again.
         answer.await.unwrap_or_default();
     }
 

@@ -25,13 +25,25 @@ pub(super) struct Share<A: Actor> {
     pub(super) partition: u32,
     pub(super) actor: Rc<Singleton<A>>,
     pub(super) places: Arc<Places<A>>,
+    /// Held until the last actor has stopped, also if its keeper has ended.
+    pub(super) _counted: Arc<Lease>,
 }
 
 impl<A: Actor<Context = SingletonContext<A>>> TermWork for Share<A> {
     async fn term(self: Rc<Self>, lease: Arc<Lease>, stop: CancellationToken) -> TermEnd {
         self.places.begin(self.partition, &lease);
+        let ended = Ended(&self);
         let end = Rc::clone(&self.actor).term(lease, stop).await;
-        self.places.end(self.partition);
+        drop(ended);
         end
+    }
+}
+
+/// Tells the end of a term, also if it is dropped or panics.
+struct Ended<'a, A: Actor>(&'a Share<A>);
+
+impl<A: Actor> Drop for Ended<'_, A> {
+    fn drop(&mut self) {
+        self.0.places.end(self.0.partition);
     }
 }

@@ -10,33 +10,41 @@ use super::{
     keeper::{Keeper, Stage},
     share::{Share, Standing},
     shares::shares,
+    waited_for::{Moving, waited_for},
 };
 use crate::{
     leading::election::{Leave, Singleton, SingletonContext, elect},
-    request::Inspect,
+    lease::Lease,
 };
 
 impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
     /// Stands for what is its share, and gives to others what is theirs.
     pub(super) fn settle(&mut self, members: &[Member], ctx: &mut Context<Self>) {
         let own = members.iter().position(|member| member.name == self.member.name);
-        let shares = match (&self.stage, own) {
-            (Stage::In { agrees: true, .. }, Some(_)) => self.shares_of(members),
-            (Stage::Leaving { .. }, _) => Rc::default(),
+        let (shares, counted) = match (&self.stage, own) {
+            (Stage::In { membership, .. }, Some(_)) => {
+                let counted = Arc::clone(&membership.counted);
+                (self.shares_of(members), Some(counted))
+            }
+            (Stage::Leaving { .. }, _) => (Rc::default(), None),
             _ => return,
         };
         let others = members.iter().any(|member| member.name != self.member.name);
+        let mut moving = Vec::new();
         for partition in 0..self.partitions {
-            let is_own = own.is_some() && shares.get(partition as usize).copied() == own;
-            match self.standing.get_mut(&partition) {
-                None if is_own => self.stand(partition),
-                Some(standing) if is_own => standing.foreign_since = None,
-                Some(standing) if !standing.leaves && !planted!("an owner keeps the share of another") => {
+            let counted = counted.as_ref().filter(|_| shares.get(partition as usize).copied() == own);
+            match (self.standing.get_mut(&partition), counted) {
+                (None, Some(counted)) => self.stand(partition, counted),
+                (Some(standing), Some(_)) => standing.foreign_since = None,
+                (Some(standing), None) if !standing.leaves => {
                     let since = *standing.foreign_since.get_or_insert_with(Instant::now);
-                    self.give(partition, others.then_some(since), ctx);
+                    moving.extend(self.give(partition, others.then_some(since), ctx));
                 }
                 _ => {}
             }
+        }
+        if !moving.is_empty() && !planted!("an owner keeps the share of another") {
+            self.give_what_is_waited_for(moving, ctx);
         }
         self.finish_drain();
     }
@@ -49,7 +57,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
         Rc::clone(&self.shares.1)
     }
 
-    fn stand(&mut self, partition: u32) {
+    fn stand(&mut self, partition: u32, counted: &Arc<Lease>) {
         let (factory, places) = (Rc::clone(&self.factory), Arc::clone(&self.places));
         let candidacy = self.names.candidacy(partition, &self.member, &self.candidacy);
         let actor = Singleton::new(
@@ -57,7 +65,8 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
             move || factory(partition),
             move |actor| places.lives(partition, actor),
         );
-        let share = Share { partition, actor: Rc::new(actor), places: Arc::clone(&self.places) };
+        let (actor, places, _counted) = (Rc::new(actor), Arc::clone(&self.places), Arc::clone(counted));
+        let share = Share { partition, actor, places, _counted };
         match elect(&self.locks, candidacy, share) {
             Ok(election) => drop(
                 self.standing.insert(partition, Standing { election, foreign_since: None, leaves: false }),
@@ -68,23 +77,30 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
         }
     }
 
-    /// Gives up a partition that is the share of another member `since` then, or that nobody else would have. What this process
-    /// owns is kept until somebody waits for it: a member that is frozen has a share, and does not take it. One that has not
-    /// come for it in a TTL, and is a member all the same, waits where the store does not see it.
-    fn give(&mut self, partition: u32, since: Option<Instant>, ctx: &mut Context<Self>) {
-        let (Some(lease), Some(since)) = (self.places.lease(partition), since) else {
-            return self.leave(partition, ctx);
-        };
-        if since.elapsed() >= lease.ttl() || planted!("an owner gives up what nobody comes for") {
-            return self.leave(partition, ctx);
+    /// Gives up a partition that is the share of another member `since` then, unless this process owns it: then it is returned. It
+    /// is kept until somebody waits for it, because a member that is frozen has a share and does not take it. One that leaves gives
+    /// it up after a TTL, and at once if there is nobody else.
+    fn give(&mut self, partition: u32, since: Option<Instant>, ctx: &mut Context<Self>) -> Option<Moving> {
+        let is_leaving = matches!(self.stage, Stage::Leaving { .. });
+        let is_kept = |(lease, since): &(Arc<Lease>, Instant)| !is_leaving || since.elapsed() < lease.ttl();
+        match self.places.lease(partition).zip(since).filter(is_kept) {
+            Some((lease, _)) if !planted!("an owner gives up what nobody comes for") => {
+                Some((partition, lease.resource().clone()))
+            }
+            _ => {
+                self.leave(partition, ctx);
+                None
+            }
         }
-        let look = self.locks.send(Inspect::new(lease.resource().as_bytes()).limit(1));
-        ctx.spawn(look.into_actor(self).map(move |answer, this, ctx| {
-            let is_waited_for = matches!(answer, Ok(Ok(inspection)) if inspection.waiting > 0);
-            let is_foreign =
-                this.standing.get(&partition).is_some_and(|standing| standing.foreign_since.is_some());
-            if is_waited_for && is_foreign {
-                this.leave(partition, ctx);
+    }
+
+    fn give_what_is_waited_for(&mut self, moving: Vec<Moving>, ctx: &mut Context<Self>) {
+        let waited_for = waited_for(self.locks.clone(), moving).into_actor(self);
+        ctx.spawn(waited_for.map(|waited_for, this, ctx| {
+            for partition in waited_for {
+                if this.standing.get(&partition).is_some_and(|standing| standing.foreign_since.is_some()) {
+                    this.leave(partition, ctx);
+                }
             }
         }));
     }

@@ -7,7 +7,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::{
     Member,
-    member::{announced, count_of},
+    member::{announced, count_of_most},
     membership::below,
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The number of partitions that are asked about at once.
-const AT_ONCE: usize = 64;
+pub(super) const AT_ONCE: usize = 64;
 
 /// The partitions of a fleet, as a look at the store has found them. Nobody has to be a member for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Survey {
     /// Cancel safe.
     pub async fn of(locks: &Addr<LockManager>, fleet: &ResourceName) -> Result<Option<Self>, InspectError> {
         let inspection = inspect(locks, &below(fleet, "members")?, TOLD_AT_MOST).await?;
-        let Some(partitions) = count_of(&inspection) else { return Ok(None) };
+        let Some(partitions) = count_of_most(&inspection) else { return Ok(None) };
         let owner = async |partition: u32| {
             let inspection = inspect(locks, &below(fleet, &partition.to_string())?, 1).await?;
             let owner = inspection.holders.first().and_then(|holder| {
@@ -63,7 +63,7 @@ impl Survey {
             Ok::<_, InspectError>(owner)
         };
         let owners = stream::iter(0..partitions).map(owner).buffered(AT_ONCE).try_collect().await?;
-        Ok(Some(Self { members: announced(&inspection), owners }))
+        Ok(Some(Self { members: announced(&inspection, partitions), owners }))
     }
 
     /// Returns the number of partitions that a member owns.
@@ -72,7 +72,8 @@ impl Survey {
     }
 }
 
-async fn inspect(
+/// Asks who holds a resource, and who waits for it.
+pub(super) async fn inspect(
     locks: &Addr<LockManager>,
     name: &ResourceName,
     limit: usize,
