@@ -158,6 +158,7 @@ fn an_owner_keeps_what_nobody_comes_for() {
         assert_eq!(only.partitions.members().len(), 3);
         sleep(10 * TTL).await;
         assert_eq!((only.partitions.members().len(), running.lives()), (2, lives));
+        assert_eq!(running.shares(), [("a".to_owned(), 16)].into());
     });
 }
 
