@@ -25,16 +25,16 @@ use leasehold::{
 struct Args {
     #[command(flatten)]
     common: common::Common,
-    /// How long the program runs.
+    /// The time for which the program runs.
     #[arg(long = "for", default_value = "12s", value_parser = humantime::parse_duration)]
     runs_for: Duration,
-    /// What the names of its members begin with.
+    /// The beginning of the names of its members.
     #[arg(long, default_value = "host")]
     name: String,
-    /// How many members it has.
+    /// The number of its members.
     #[arg(long, default_value_t = 3)]
     members: u32,
-    /// How many partitions there are. All processes have to agree on it.
+    /// The number of partitions, on which all processes have to agree.
     #[arg(long, default_value_t = 64)]
     partitions: u32,
 }

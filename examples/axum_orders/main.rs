@@ -42,13 +42,13 @@ struct Args {
     /// The SQLite file of the ledger; by default it is forgotten when the process ends.
     #[arg(long, default_value = ":memory:")]
     ledger: PathBuf,
-    /// How long a payment takes.
+    /// The time that a payment takes.
     #[arg(long, default_value = "1s", value_parser = humantime::parse_duration)]
     payment: Duration,
-    /// How long a payment waits for another one of the same order.
+    /// The time that a payment waits for another one of the same order.
     #[arg(long, default_value = "10s", value_parser = humantime::parse_duration)]
     wait: Duration,
-    /// How long payments may take to finish when the server is stopped.
+    /// The time that payments have to finish when the server is stopped.
     #[arg(long, default_value = "10s", value_parser = humantime::parse_duration)]
     drain: Duration,
 }
