@@ -198,6 +198,10 @@ pub(crate) const BUGS: &[Bug] = &[
     bug("what a node grants late to a failed attempt is left there", Quorum(&["P18"])),
     bug("a node that lost the lease counts for its renewal", Quorum(&["P12"])),
     bug(
+        "a node that may still release a lease counts for its renewal",
+        Test("quorum", "repair::a_node_with_a_release_in_flight_does_not_count_for_a_renewal"),
+    ),
+    bug(
         "nobody is told whom a majority names",
         Test(
             "quorum",

@@ -47,6 +47,13 @@ impl Quorum {
         quorum_of(&self.nodes, &self.clock, options)
     }
 
+    /// Another client, of these nodes.
+    pub(crate) fn client_of(&self, nodes: impl Iterator<Item = Arc<dyn QuorumNode>>) -> QuorumStore {
+        let named = nodes.enumerate().map(|(which, node)| (format!("node {which}"), node));
+        let options = QuorumOptions { max_ttl: TTL, ..QuorumOptions::default() };
+        QuorumStore::with_clock(named, options, self.clock.clone()).unwrap()
+    }
+
     /// On which nodes the token holds, counted from 0.
     pub(crate) async fn holders(&self, hold: &Hold) -> Vec<usize> {
         let mut holders = Vec::new();

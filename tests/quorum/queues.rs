@@ -21,18 +21,18 @@ use crate::quorum::{
 use leasehold_testing::servers::RedisServer;
 use support::patient;
 
-const WINDOW: Duration = Duration::from_millis(400);
+pub(crate) const WINDOW: Duration = Duration::from_millis(400);
 const TICKET_TTL: Duration = Duration::from_secs(5);
 
 /// A client with an inbox.
-struct Client {
-    store: QuorumStore,
+pub(crate) struct Client {
+    pub(crate) store: QuorumStore,
     inbox: Inbox,
     notifications: Notifications,
 }
 
 impl Client {
-    async fn of(quorum: &Quorum) -> Self {
+    pub(crate) async fn of(quorum: &Quorum) -> Self {
         Self::with(quorum.another(), 3).await
     }
 
@@ -48,7 +48,7 @@ impl Client {
         Self { store, inbox, notifications }
     }
 
-    fn asks(&self) -> Acquisition {
+    pub(crate) fn asks(&self) -> Acquisition {
         let ticket = QueueTicket {
             inbox: self.inbox,
             ttl: TICKET_TTL,
@@ -57,6 +57,12 @@ impl Client {
             place: None,
         };
         Acquisition { ticket: Some(ticket), ..exclusive() }
+    }
+
+    /// Returns its store, which is notified from now on.
+    pub(crate) fn notified(self) -> QuorumStore {
+        tokio::spawn(self.notifications.for_each(async |_| {}));
+        self.store
     }
 
     async fn waits(&self, asked: &Acquisition) -> u64 {

@@ -178,8 +178,8 @@ impl QuorumAttempt {
             if let Some(fence) = &fence {
                 said(votes, which).for_each(|(node, said)| fence.said(node, said));
             }
-            let granted = Granted { asked: Arc::clone(&self.asked[which]), fence };
-            if !self.quorum.books(|books| books.tokens.grant(self.number, granted)) {
+            let granted = Granted { attempt: self.number, asked: Arc::clone(&self.asked[which]), fence };
+            if !self.quorum.books(|books| books.tokens.grant(granted)) {
                 let doing = "acquire: it was released or asked for again meanwhile";
                 *answer = Err(StoreError::reply_lost(doing));
             }

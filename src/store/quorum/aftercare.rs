@@ -1,16 +1,14 @@
-//! The work that goes on after the verbs: pending releases, repairs of a lost lease, and the turns of waiters.
+//! The work that goes on after the verbs: pending releases, and the turns of waiters.
 
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::{join, join_all};
 
 use crate::{
-    core::{Doubling, Fence, Moment, Token, TurnEvent},
+    core::{Doubling, Moment, Token, TurnEvent},
     store::{
-        Acquisition, Answers, Inbox, QueueTicket, Released, StoreError,
-        quorum::{
-            ballot::Ballot, books::Remaining, releases::PendingRelease, shared::Quorum, tokens::Granted,
-        },
+        Answers, Released, StoreError,
+        quorum::{books::Remaining, releases::PendingRelease, shared::Quorum},
     },
 };
 
@@ -53,20 +51,24 @@ impl Quorum {
     /// Handles the answer of a node to a pending release.
     fn released(self: &Arc<Self>, node: usize, pending: PendingRelease, answer: Result<Settled, StoreError>) {
         let token = pending.hold.token;
-        let Ok(settled) = answer else {
-            return self.books(|books| books.failed(node, pending.without_place()));
+        let settled = match answer {
+            Ok(settled) => settled,
+            Err(error) => return self.books(|books| books.failed(node, pending.without_place(), &error)),
         };
-        let is_wanted = self.books(|books| {
+        let now = self.now();
+        let (is_wanted, holds) = self.books(|books| {
             books.releases[node].settled(token);
-            books.tokens.is_wanted(token)
+            (books.tokens.is_wanted(token), books.tokens.holds_since(token, pending.attempt, now))
         });
         match settled {
+            // It was sent to make sure that an earlier one is over.
+            Settled::Released(_) if holds => self.repair_later(node, token),
             Settled::Released(Released::NotHeld { .. }) => self.release_after_pause(node, pending),
             Settled::Released(_) => {}
             // It was released meanwhile, and the node may have executed that first.
             Settled::GaveWay(_) if !is_wanted => self.release_later(node, pending.without_place()),
             // Nobody else may have waited there.
-            Settled::GaveWay(true) => self.named(token, node),
+            Settled::GaveWay(true) => self.heard(token, node, TurnEvent::Named(node)),
             Settled::GaveWay(false) => {}
         }
     }
@@ -134,17 +136,8 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// Waiters and repairs.
+/// Waiters.
 impl Quorum {
-    /// Handles the news that a node has named a token as next.
-    pub(super) fn named(self: &Arc<Self>, token: Token, node: usize) {
-        let is_granted = || self.books(|books| books.tokens.granted(token, self.now()).is_some());
-        if !self.follow(token, None, TurnEvent::Named(node)) && is_granted() {
-            // A majority of the others was enough for it. The hold there counts until the lease is renewed or released.
-            self.repair_later(node, token);
-        }
-    }
-
     /// Has a waiter handle an event, unless it has begun another attempt than this one. If then only a minority has named it, the
     /// vote was split, and it attempts after a pause. Returns false if it has no place in the queues, or has begun another attempt.
     pub(super) fn follow(self: &Arc<Self>, token: Token, since: Option<u64>, event: TurnEvent<'_>) -> bool {
@@ -157,37 +150,5 @@ impl Quorum {
             });
         }
         remaining != Remaining::Nobody
-    }
-
-    /// Has a granted token hold, in the background, also on a node that lost it or has named it as next.
-    pub(super) fn repair_later(self: &Arc<Self>, node: usize, token: Token) {
-        tokio::spawn(repair(Arc::clone(self), node, token));
-    }
-}
-
-async fn repair(quorum: Arc<Quorum>, node: usize, token: Token) {
-    let now = quorum.now();
-    let granted = quorum.books(|books| {
-        let granted = books.tokens.granted(token, now)?.clone();
-        (!books.releases[node].want_again(token, now)).then_some(granted)
-    });
-    let Some(Granted { asked, fence }) = granted else { return };
-    // First in the queue: a waiter that holds there gives way, for a majority refuses it, and the node has the lease again.
-    let (inbox, time, place) = (Inbox(token), asked.ttl, Some(1));
-    let ticket = QueueTicket { inbox, ttl: time, grant_window: time, max_waiters: u32::MAX, place };
-    let again = Acquisition { ticket: Some(ticket), ..Acquisition::clone(&asked) };
-    let (ballots, _) = quorum.ballots(node, &[Arc::new(again)], Fence::new(0)).await;
-    if let (Some(fence), true) = (fence, ballots.iter().all(Ballot::may_hold)) {
-        // The node's own fence may be larger. It stands for that of the lease then.
-        ballots.iter().filter_map(Ballot::fence).for_each(|said| fence.said(node, said));
-        let _raised = quorum.store(node).raise_fences(&[(&asked.hold, fence.get())]).await;
-    }
-    let now = quorum.now();
-    let (holds, attempt) =
-        quorum.books(|books| (books.tokens.granted(token, now).is_some(), books.tokens.attempts));
-    if !holds {
-        // The lease was released, or has ended, while it was being repaired.
-        let (hold, end) = (asked.hold.clone(), now + asked.ttl);
-        quorum.release_later(node, PendingRelease::new(hold, now, end, attempt));
     }
 }

@@ -14,7 +14,7 @@ use tokio::{
 use crate::{
     core::{Moment, Token, TurnEvent, TurnNews, TurnStep, majority},
     store::{
-        Acquisition, Hold, Inbox, Notification,
+        Acquisition, Hold, Inbox, Notification, StoreError,
         quorum::{
             fences::FenceClock,
             node::Observed,
@@ -170,16 +170,17 @@ impl Books {
         })
     }
 
-    /// Puts back a release that has failed and may still be executed.
-    pub(super) fn failed(&mut self, node: usize, pending: PendingRelease) {
+    /// Puts back a release that has failed.
+    pub(super) fn failed(&mut self, node: usize, pending: PendingRelease, error: &StoreError) {
         let is_wanted = self.tokens.is_wanted_since(pending.hold.token, pending.attempt);
-        self.releases[node].failed(pending, is_wanted);
+        self.releases[node].failed(pending, is_wanted, error.certainty());
     }
 
     /// Stops the work on the pending releases of this node, and puts back those that were taken and are not settled.
     pub(super) fn abandon(&mut self, node: usize, taken: Vec<PendingRelease>) {
+        let error = StoreError::reply_lost("release: the task that sends it ended");
         for pending in taken {
-            self.failed(node, pending);
+            self.failed(node, pending, &error);
         }
         self.releases[node].worked_off = false;
     }

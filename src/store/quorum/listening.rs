@@ -41,17 +41,14 @@ struct Lines {
 impl Lines {
     /// Handles the notification of a node. Returns what it means for the quorum as a whole.
     fn hear(&mut self, node: usize, notification: Notification) -> Option<Notification> {
-        let follow = |token: Token, event| {
-            self.quorum.follow(token, None, event);
+        let hears = |token: Token, event| {
+            self.quorum.heard(token, node, event);
             None
         };
         match notification {
-            Notification::HandedOver(token) => {
-                self.quorum.named(token, node);
-                None
-            }
-            Notification::Next(token) => follow(token, TurnEvent::BecomesNext),
-            Notification::GoOn(token) => follow(token, TurnEvent::Called),
+            Notification::HandedOver(token) => hears(token, TurnEvent::Named(node)),
+            Notification::Next(token) => hears(token, TurnEvent::BecomesNext),
+            Notification::GoOn(token) => hears(token, TurnEvent::Called),
             // Copies from the other nodes follow. Each holder knows what it has been told.
             Notification::ToHolders(..) => Some(notification),
             Notification::Subscribed => {

@@ -16,6 +16,7 @@ mod options;
 mod recovery;
 mod releases;
 mod renew_release;
+mod repair;
 mod round;
 mod shared;
 mod tidying;

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::{
     core::{Moment, Token},
-    store::{Acquisition, Hold, quorum::tokens::AFTER},
+    store::{Acquisition, Certainty, Hold, quorum::tokens::AFTER},
 };
 
 /// The largest number of pending releases of a node. Holds beyond it are left to their TTL.
@@ -49,14 +49,24 @@ impl PendingRelease {
     }
 }
 
+/// The state of the releases of a token on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReleaseState {
+    None,
+    /// One is to be sent, or is not answered.
+    Queued,
+    /// One failed that may still be executed, and none is to be sent.
+    InFlight,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct NodeReleases {
     pending: BTreeMap<Token, PendingRelease>,
     /// Pending releases whose token is wanted again, kept until it is known if the node was reached.
     pub(super) aside: HashMap<Token, PendingRelease>,
-    /// Tokens whose release may still be executed, and the time until which that is expected.
+    /// Tokens whose release failed and may still be executed, and the time until which that is expected.
     in_flight: HashMap<Token, Moment>,
-    /// Tokens that the node has been asked to release and has not answered. All of them are in flight.
+    /// Tokens that the node has been asked to release and has not answered.
     asked: HashSet<Token>,
     /// Notifies of the answers to them, in the order in which they are waited for.
     answered: Arc<Notify>,
@@ -96,7 +106,18 @@ impl NodeReleases {
 
     /// Returns true if a release of this token may still be executed, so that the node does not count for it.
     pub(super) fn is_in_flight(&self, token: Token, now: Moment) -> bool {
-        self.in_flight.get(&token).is_some_and(|end| *end > now)
+        self.asked.contains(&token) || self.in_flight.get(&token).is_some_and(|end| *end > now)
+    }
+
+    /// Returns the state of the releases of this token. The node does not count for the token unless there are none.
+    pub(super) fn state(&self, token: Token, now: Moment) -> ReleaseState {
+        if self.pending.contains_key(&token) || self.asked.contains(&token) {
+            ReleaseState::Queued
+        } else if self.is_in_flight(token, now) {
+            ReleaseState::InFlight
+        } else {
+            ReleaseState::None
+        }
     }
 
     /// Has a waiter that is to give way only released, because it does not wait any more.
@@ -112,27 +133,28 @@ impl NodeReleases {
         self.aside.retain(|_, pending| pending.end > now);
         self.in_flight.retain(|_, end| *end > now);
         let due: Vec<_> = iter::from_fn(|| self.pending.pop_first()).take(most).collect();
-        for (token, pending) in &due {
-            self.in_flight.insert(*token, pending.end + AFTER);
-            self.asked.insert(*token);
-        }
+        self.asked.extend(due.iter().map(|(token, _)| *token));
         self.worked_off = !due.is_empty();
         due.into_iter().map(|(_, pending)| pending).collect()
     }
 
-    /// Settles a pending release: the node has answered it, and executes none that was sent before.
+    /// Settles the releases of a token: the node has answered one, and executes none that was sent before.
     pub(super) fn settled(&mut self, token: Token) {
         self.in_flight.remove(&token);
         self.note_answer(token);
     }
 
-    /// Puts back a release that failed and may still be executed: in flight, and pending too unless its token is wanted.
-    pub(super) fn failed(&mut self, pending: PendingRelease, is_wanted: bool) {
-        self.note_answer(pending.hold.token);
+    /// Puts back a release that failed: in flight if it may still be executed, and pending too unless its token is wanted.
+    pub(super) fn failed(&mut self, pending: PendingRelease, is_wanted: bool, certainty: Certainty) {
+        let token = pending.hold.token;
+        if certainty == Certainty::Unknown {
+            self.in_flight.insert(token, pending.end + AFTER);
+        }
+        self.note_answer(token);
         if is_wanted {
             self.set_aside(pending);
         } else {
-            self.pending.insert(pending.hold.token, pending);
+            self.pending.insert(token, pending);
         }
     }
 

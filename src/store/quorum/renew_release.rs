@@ -7,10 +7,10 @@ use tokio::sync::oneshot;
 use crate::{
     core::{Moment, Verdict},
     store::{
-        Answers, Hold, QuorumNode, Released, Renewed, Replies, StoreError,
+        Answers, Hold, Released, Renewed, StoreError,
         quorum::{
             options::Timeouts,
-            releases::PendingRelease,
+            releases::{NodeReleases, PendingRelease, ReleaseState},
             round::Round,
             shared::{Quorum, median},
         },
@@ -61,7 +61,7 @@ pub(super) async fn renew(
     reply: oneshot::Sender<Answers<Renewed>>,
 ) {
     let (sent, renewals): (_, Arc<[_]>) = (quorum.now(), renewals.into());
-    let mut round = each_node(&quorum, &renewals, |store, renewals| store.renew_each(renewals));
+    let mut round = Round::ask(&quorum, |quorum, node| renew_on(quorum, node, Arc::clone(&renewals)));
     let timeouts = timeouts(&quorum, &renewals, sent);
     decide(&mut round, renewals.len(), timeouts, RENEWED).await;
     let answer = |which| match held_by_majority(&round, which, timeouts.met, RENEWED)? {
@@ -85,6 +85,28 @@ pub(super) async fn renew(
     round.each_answer(repair_if_lost).await;
 }
 
+/// Renews on one node. The node has no vote on a token of which an earlier release may still be executed there: that would end what
+/// it has just extended.
+async fn renew_on(quorum: Arc<Quorum>, node: usize, renewals: Arc<[(Hold, Duration)]>) -> Answers<Renewed> {
+    let now = quorum.now();
+    let is_safe =
+        |releases: &NodeReleases, hold: &Hold| releases.state(hold.token, now) == ReleaseState::None;
+    let safe: Vec<bool> =
+        quorum.books(|books| renewals.iter().map(|(hold, _)| is_safe(&books.releases[node], hold)).collect());
+    let asked: Vec<_> = renewals.iter().map(|(hold, time)| (hold, *time)).collect();
+    let mut answers = quorum.ask(node, asked.len(), quorum.store(node).renew_each(&asked)).await;
+    for ((answer, (hold, _)), _) in answers.iter_mut().zip(&*renewals).zip(safe).filter(|(_, safe)| !safe) {
+        if matches!(answer, Ok(Renewed::Extended))
+            && !planted!("a node that may still release a lease counts for its renewal")
+        {
+            *answer =
+                Err(StoreError::unavailable("what an earlier attempt left there is still being released"));
+            quorum.repair_later(node, hold.token);
+        }
+    }
+    answers
+}
+
 /// Returns the timeout of a renewal: a share of the time that is left of the lease that ends first.
 fn timeouts(quorum: &Quorum, renewals: &[(Hold, Duration)], now: Moment) -> Timeouts {
     let options = &quorum.options;
@@ -106,7 +128,7 @@ pub(super) async fn release(
 ) {
     let (sent, releases): (_, Arc<[_]>) = (quorum.now(), releases.into());
     let attempt = quorum.books(|books| books.forget(releases.iter().map(|(hold, _)| hold)));
-    let mut round = each_node(&quorum, &releases, |store, releases| store.release_each(releases));
+    let mut round = each_node(&quorum, &releases);
     let timeouts = quorum.options.timeouts();
     decide(&mut round, releases.len(), timeouts, RELEASED).await;
     let answer = |which| released(&round, which, timeouts.met);
@@ -148,20 +170,13 @@ pub(super) async fn is_held(quorum: &Arc<Quorum>, hold: &Hold) -> Result<bool, S
     held_by_majority(&round, 0, timeouts.met, |held| *held)
 }
 
-/// A verb of a node on several holds, each with its time.
-type Verb<T> = for<'a> fn(&'a dyn QuorumNode, &'a [(&'a Hold, Duration)]) -> Replies<'a, T>;
-
-/// Asks every node for a verb on all of these.
-fn each_node<T: Send + 'static>(
-    quorum: &Arc<Quorum>,
-    asked: &Arc<[(Hold, Duration)]>,
-    verb: Verb<T>,
-) -> Votes<T> {
+/// Asks every node to release all of these.
+fn each_node(quorum: &Arc<Quorum>, asked: &Arc<[(Hold, Duration)]>) -> Votes<Released> {
     Round::ask(quorum, |quorum, node| {
         let asked = Arc::clone(asked);
         async move {
             let asked: Vec<_> = asked.iter().map(|(hold, time)| (hold, *time)).collect();
-            quorum.ask(node, asked.len(), verb(quorum.store(node), &asked)).await
+            quorum.ask(node, asked.len(), quorum.store(node).release_each(&asked)).await
         }
     })
 }

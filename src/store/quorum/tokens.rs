@@ -52,6 +52,8 @@ struct QueuePlace {
 /// The data needed to grant a hold again on a node that lost it.
 #[derive(Clone, Debug)]
 pub(super) struct Granted {
+    /// The attempt that was granted.
+    pub(super) attempt: u64,
     pub(super) asked: Arc<Acquisition>,
     pub(super) fence: Option<Arc<GivenFence>>,
 }
@@ -108,11 +110,11 @@ impl Tokens {
         (attempt, asked.iter_mut().map(begin).collect())
     }
 
-    /// Records the grant of an attempt. Returns false, and records nothing, if its token was released meanwhile.
-    pub(super) fn grant(&mut self, attempt: u64, granted: Granted) -> bool {
+    /// Records a grant. Returns false, and records nothing, if its token was released meanwhile.
+    pub(super) fn grant(&mut self, granted: Granted) -> bool {
         let Acquisition { hold, mode, .. } = &*granted.asked;
         let (token, key) = (hold.token, key(hold).filter(|_| *mode == Mode::Exclusive));
-        let Some(wanted) = self.latest(token, attempt) else { return false };
+        let Some(wanted) = self.latest(token, granted.attempt) else { return false };
         wanted.granted = Some(granted);
         if let Some(key) = key {
             let tokens = self.owners.entry(key).or_default();
@@ -178,6 +180,11 @@ impl Tokens {
     /// Returns the grant of this token, until its end.
     pub(super) fn granted(&self, token: Token, now: Moment) -> Option<&Granted> {
         self.wanted.get(&token).filter(|wanted| wanted.end > now)?.granted.as_ref()
+    }
+
+    /// Returns true if this token holds by the grant of this attempt, until its end.
+    pub(super) fn holds_since(&self, token: Token, attempt: u64, now: Moment) -> bool {
+        self.granted(token, now).is_some_and(|granted| granted.attempt == attempt)
     }
 
     /// Returns true if this token waits since this attempt.

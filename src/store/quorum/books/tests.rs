@@ -1,7 +1,11 @@
 //! Tests of the pending releases in the books of a quorum, and of when they are due.
 
 use super::*;
-use crate::store::{QueueTicket, quorum::tokens::Granted, types::exclusive};
+use crate::store::{
+    Certainty, QueueTicket,
+    quorum::{releases::ReleaseState, tokens::Granted},
+    types::exclusive,
+};
 
 const TTL: Duration = Duration::from_secs(10);
 const NOW: Moment = Moment::since_origin(Duration::ZERO);
@@ -57,7 +61,7 @@ fn a_release_that_failed_stays_in_flight_until_one_is_answered() {
     };
     let (late, first) = fail(&mut books);
     assert!(!late);
-    books.failed(0, first);
+    books.failed(0, first, &StoreError::reply_lost("release"));
     assert!(fail(&mut books).0, "it might take the second attempt's vote away");
     books.releases[0].settled(asked.hold.token);
     assert!(!fail(&mut books).0);
@@ -82,18 +86,22 @@ fn a_release_is_unanswered_until_it_is_answered_or_has_failed() {
     let token = asked.hold.token;
     let is_unanswered =
         |books: &Books, node: usize| books.releases[node].unanswered([token].into_iter()).is_some();
-    for fails in [false, true] {
+    for error in [None, Some(StoreError::reply_lost("release")), Some(StoreError::unavailable("away"))] {
         let attempt = books.begins(&asked);
         books.tokens.finish(attempt, &asked.hold, None);
         let _begins = books.release_later(0, pending(&asked, attempt));
         let taken = books.releases_next(0).unwrap();
         assert!(is_unanswered(&books, 0) && !is_unanswered(&books, 1));
-        match fails {
-            true => books.failed(0, taken),
-            false => books.releases[0].settled(token),
+        assert_eq!(books.releases[0].state(token, NOW), ReleaseState::Queued);
+        match &error {
+            Some(error) => books.failed(0, taken, error),
+            None => books.releases[0].settled(token),
         }
         assert!(!is_unanswered(&books, 0));
-        assert_eq!(books.releases[0].is_in_flight(token, NOW), fails);
+        let may_come = error.as_ref().is_some_and(|error| error.certainty() == Certainty::Unknown);
+        assert_eq!(books.releases[0].is_in_flight(token, NOW), may_come, "{error:?}");
+        let _pending = books.releases_next(0);
+        books.releases[0].settled(token);
     }
 }
 
@@ -139,7 +147,7 @@ fn a_waiter_is_told_at_its_inbox_until_it_is_granted() {
     for node in [0, 2] {
         assert_eq!(books.follow(token, None, TurnEvent::Named(node)), Remaining::Nothing);
     }
-    assert!(books.tokens.grant(attempt, Granted { asked: Arc::clone(&asked), fence: None }));
+    assert!(books.tokens.grant(Granted { attempt, asked: Arc::clone(&asked), fence: None }));
     assert_eq!(books.tokens.leave_queues(token, attempt), [0, 2]);
     assert_eq!(books.follow(token, None, TurnEvent::Named(1)), Remaining::Nobody);
     assert!(told.try_recv().is_err());
