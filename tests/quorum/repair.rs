@@ -37,7 +37,7 @@ async fn a_repair_does_not_count_for_its_renewal() {
     quorum.nodes[..3].iter().for_each(|node| node.clear());
     assert_eq!(quorum.store.renew(&asked.hold, TTL).await.unwrap(), Renewed::NotHeld);
     tokio::time::sleep(TTL / 2).await;
-    assert_eq!(quorum.holders(&asked.hold).await, [3, 4]);
+    assert_eq!(quorum.holders(&asked.hold).await, [0_usize; 0], "what is left of it is released");
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +157,7 @@ async fn a_repair_that_has_to_wait_takes_its_turn_at_once() {
     let (client, other) = (Client::of(&quorum).await, exclusive());
     let asked = client.asks();
     let store = client.notified();
-    let fence = granted(&store, &asked).await;
+    granted(&store, &asked).await;
     quorum.until_held_by(&asked.hold, &[0, 1, 2, 3, 4]).await;
     quorum.nodes[0].clear();
     granted(&quorum.nodes[0], &other).await;
@@ -169,8 +169,42 @@ async fn a_repair_that_has_to_wait_takes_its_turn_at_once() {
     // It does not only have what it was handed over.
     tokio::time::sleep(2 * WINDOW).await;
     assert_eq!(quorum.holders(&asked.hold).await, [0, 1, 2, 3, 4]);
-    let holder = &quorum.nodes[0].inspect(&asked.hold.resource, 1).await.unwrap().holders[0];
-    assert!(holder.fence >= Some(fence), "{holder:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_repaired_when_a_release_that_is_on_its_way_is_answered() {
+    let quorum = Quorum::of_five_met().await;
+    let (asked, other) = (exclusive(), exclusive());
+    for node in &quorum.nodes[2..] {
+        granted(node, &other).await;
+    }
+    // The acquisition and the incarnation at once, then the release late.
+    quorum.nodes[0].stall_next(2, Duration::ZERO);
+    quorum.nodes[0].stall_next(1, Duration::from_millis(200));
+    refused(&quorum.store, &asked).await;
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    for node in &quorum.nodes[2..] {
+        assert_eq!(node.release(&other.hold, Duration::ZERO).await.unwrap(), Released::Freed);
+    }
+    granted(&quorum.store, &asked).await;
+    assert_eq!(quorum.store.renew(&asked.hold, TTL).await.unwrap(), Renewed::Extended);
+    tokio::time::sleep(Duration::from_millis(250)).await;
+    assert_eq!(quorum.holders(&asked.hold).await, [0, 1, 2, 3, 4]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_a_majority_has_lost_is_released_on_the_others() {
+    let quorum = Quorum::of_five().await;
+    let (client, next) = (Client::of(&quorum).await, exclusive());
+    let asked = client.asks();
+    let store = client.notified();
+    granted(&store, &asked).await;
+    quorum.until_held_by(&asked.hold, &[0, 1, 2, 3, 4]).await;
+    quorum.nodes[..3].iter().for_each(|node| node.clear());
+    assert_eq!(store.renew(&asked.hold, TTL).await.unwrap(), Renewed::NotHeld);
+    quorum.until_held_by(&asked.hold, &[]).await;
+    granted(&quorum.another(), &next).await;
+    quorum.until_held_by(&next.hold, &[0, 1, 2, 3, 4]).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,14 +23,19 @@ enum Settled {
 impl Quorum {
     /// Queues the release of a hold on a node. It is tried in the background until it is certain or the hold has ended.
     pub(super) fn release_later(self: &Arc<Self>, node: usize, pending: PendingRelease) {
-        if self.books(|books| books.release_later(node, pending)) {
-            tokio::spawn(work_off(Arc::clone(self), node));
-        }
+        let begins = self.books(|books| books.release_later(node, pending));
+        self.work_off_if(begins, node);
     }
 
     /// Queues again the release of what an earlier attempt left on a node that this attempt did not reach.
     pub(super) fn release_again(self: &Arc<Self>, node: usize, token: Token, attempt: u64) {
-        if self.books(|books| books.release_again(node, token, attempt)) {
+        let begins = self.books(|books| books.release_again(node, token, attempt));
+        self.work_off_if(begins, node);
+    }
+
+    /// Starts the work on the pending releases of a node, if the books say that it begins.
+    pub(super) fn work_off_if(self: &Arc<Self>, begins: bool, node: usize) {
+        if begins {
             tokio::spawn(work_off(Arc::clone(self), node));
         }
     }
@@ -55,14 +60,14 @@ impl Quorum {
             Ok(settled) => settled,
             Err(error) => return self.books(|books| books.failed(node, pending.without_place(), &error)),
         };
-        let now = self.now();
-        let (is_wanted, holds) = self.books(|books| {
-            books.releases[node].settled(token);
-            (books.tokens.is_wanted(token), books.tokens.holds_since(token, pending.attempt, now))
+        let (then_repair, is_wanted) = self.books(|books| {
+            let then_repair = books.releases[node].settled(token);
+            (then_repair, books.tokens.is_wanted(token))
         });
+        if then_repair {
+            self.repair_later(node, token);
+        }
         match settled {
-            // It was sent to make sure that an earlier one is over.
-            Settled::Released(_) if holds => self.repair_later(node, token),
             Settled::Released(Released::NotHeld { .. }) => self.release_after_pause(node, pending),
             Settled::Released(_) => {}
             // It was released meanwhile, and the node may have executed that first.

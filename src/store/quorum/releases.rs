@@ -1,7 +1,7 @@
 //! The pending releases of one node.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     iter,
     sync::Arc,
     time::Duration,
@@ -34,12 +34,20 @@ pub(super) struct PendingRelease {
     pub(super) again: Option<Duration>,
     /// The acquisition of a waiter that gives way: it is queued again by the call that releases it.
     pub(super) queued_again: Option<Arc<Acquisition>>,
+    /// True if the token is granted by other nodes, and is repaired on this one when it has answered.
+    pub(super) then_repair: bool,
 }
 
 impl PendingRelease {
     /// Creates the release of a hold that this attempt left.
     pub(super) const fn new(hold: Hold, opening: Moment, end: Moment, attempt: u64) -> Self {
-        Self { hold, opening, end, attempt, again: None, queued_again: None }
+        Self { hold, opening, end, attempt, again: None, queued_again: None, then_repair: false }
+    }
+
+    /// Returns this release in place of an earlier one of its token, whose acquisition may still be executed.
+    fn after(self, before: Option<Self>) -> Self {
+        let Some(before) = before else { return self };
+        Self { end: before.end.max(self.end), again: self.again.or(before.again), ..self }
     }
 
     /// Returns the same release for a token that is not queued again; the call that would queue it may still be executed.
@@ -67,7 +75,8 @@ pub(super) struct NodeReleases {
     /// Tokens whose release failed and may still be executed, and the time until which that is expected.
     in_flight: HashMap<Token, Moment>,
     /// Tokens that the node has been asked to release and has not answered.
-    asked: HashSet<Token>,
+    /// True: it is [repaired](PendingRelease::then_repair) then.
+    asked: HashMap<Token, bool>,
     /// Notifies of the answers to them, in the order in which they are waited for.
     answered: Arc<Notify>,
     /// True while the pending ones are worked off. If not, the next release that is queued starts the work.
@@ -80,7 +89,9 @@ impl NodeReleases {
         if self.pending.len() >= MOST_PENDING {
             tracing::debug!(token = %pending.hold.token.prefix(), "a node has too many pending releases; this hold ends by itself");
         } else {
-            self.pending.insert(pending.hold.token, pending);
+            let token = pending.hold.token;
+            let pending = pending.after(self.pending.remove(&token));
+            self.pending.insert(token, pending);
         }
         !std::mem::replace(&mut self.worked_off, true)
     }
@@ -90,10 +101,9 @@ impl NodeReleases {
         if self.aside.len() >= MOST_PENDING {
             return;
         }
-        let before = self.aside.remove(&pending.hold.token);
-        let end = before.as_ref().map_or(pending.end, |before| before.end.max(pending.end));
-        let again = pending.again.or(before.and_then(|before| before.again));
-        self.aside.insert(pending.hold.token, PendingRelease { end, again, queued_again: None, ..pending });
+        let token = pending.hold.token;
+        let pending = pending.after(self.aside.remove(&token));
+        self.aside.insert(token, PendingRelease { queued_again: None, then_repair: false, ..pending });
     }
 
     /// Holds the pending release of a token back. Returns true if its release is already in flight.
@@ -106,18 +116,30 @@ impl NodeReleases {
 
     /// Returns true if a release of this token may still be executed, so that the node does not count for it.
     pub(super) fn is_in_flight(&self, token: Token, now: Moment) -> bool {
-        self.asked.contains(&token) || self.in_flight.get(&token).is_some_and(|end| *end > now)
+        self.asked.contains_key(&token) || self.in_flight.get(&token).is_some_and(|end| *end > now)
     }
 
-    /// Returns the state of the releases of this token. The node does not count for the token unless there are none.
+    /// Returns true if there is nothing to release and nothing in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.asked.is_empty() && self.in_flight.is_empty()
+    }
+
+    /// Returns the state of the releases of this token. The node does not count for a renewal unless there are none.
     pub(super) fn state(&self, token: Token, now: Moment) -> ReleaseState {
-        if self.pending.contains_key(&token) || self.asked.contains(&token) {
+        if self.pending.contains_key(&token) || self.asked.contains_key(&token) {
             ReleaseState::Queued
         } else if self.is_in_flight(token, now) {
             ReleaseState::InFlight
         } else {
             ReleaseState::None
         }
+    }
+
+    /// Has a token repaired after the release that is to be sent, or to be answered. Returns the state of its releases.
+    pub(super) fn repair_after(&mut self, token: Token, now: Moment) -> ReleaseState {
+        let pending = self.pending.get_mut(&token).map(|pending| &mut pending.then_repair);
+        pending.into_iter().chain(self.asked.get_mut(&token)).for_each(|then_repair| *then_repair = true);
+        self.state(token, now)
     }
 
     /// Has a waiter that is to give way only released, because it does not wait any more.
@@ -133,24 +155,27 @@ impl NodeReleases {
         self.aside.retain(|_, pending| pending.end > now);
         self.in_flight.retain(|_, end| *end > now);
         let due: Vec<_> = iter::from_fn(|| self.pending.pop_first()).take(most).collect();
-        self.asked.extend(due.iter().map(|(token, _)| *token));
+        self.asked.extend(due.iter().map(|(token, pending)| (*token, pending.then_repair)));
         self.worked_off = !due.is_empty();
         due.into_iter().map(|(_, pending)| pending).collect()
     }
 
-    /// Settles the releases of a token: the node has answered one, and executes none that was sent before.
-    pub(super) fn settled(&mut self, token: Token) {
+    /// Settles the releases of a token: the node has answered one, and executes none that was sent before. Returns true if the
+    /// token is to be repaired.
+    pub(super) fn settled(&mut self, token: Token) -> bool {
         self.in_flight.remove(&token);
-        self.note_answer(token);
+        self.note_answer(token)
     }
 
     /// Puts back a release that failed: in flight if it may still be executed, and pending too unless its token is wanted.
     pub(super) fn failed(&mut self, pending: PendingRelease, is_wanted: bool, certainty: Certainty) {
         let token = pending.hold.token;
         if certainty == Certainty::Unknown {
-            self.in_flight.insert(token, pending.end + AFTER);
+            let end = self.in_flight.entry(token).or_insert(pending.end + AFTER);
+            *end = (*end).max(pending.end + AFTER);
         }
-        self.note_answer(token);
+        let then_repair = self.note_answer(token);
+        let pending = PendingRelease { then_repair, ..pending };
         if is_wanted {
             self.set_aside(pending);
         } else {
@@ -160,11 +185,12 @@ impl NodeReleases {
 
     /// Returns what notifies of the next answer if the node has not answered the release of one of these tokens.
     pub(super) fn unanswered(&self, mut tokens: impl Iterator<Item = Token>) -> Option<Arc<Notify>> {
-        tokens.any(|token| self.asked.contains(&token)).then(|| Arc::clone(&self.answered))
+        tokens.any(|token| self.asked.contains_key(&token)).then(|| Arc::clone(&self.answered))
     }
 
-    fn note_answer(&mut self, token: Token) {
-        self.asked.remove(&token);
+    fn note_answer(&mut self, token: Token) -> bool {
+        let then_repair = self.asked.remove(&token);
         self.answered.notify_waiters();
+        then_repair == Some(true)
     }
 }

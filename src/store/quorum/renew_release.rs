@@ -10,7 +10,7 @@ use crate::{
         Answers, Hold, Released, Renewed, StoreError,
         quorum::{
             options::Timeouts,
-            releases::{NodeReleases, PendingRelease, ReleaseState},
+            releases::{PendingRelease, ReleaseState},
             round::Round,
             shared::{Quorum, median},
         },
@@ -69,39 +69,56 @@ pub(super) async fn renew(
         false => Ok(Renewed::NotHeld),
     };
     let answers: Vec<_> = (0..renewals.len()).map(answer).collect();
-    let extended = (0..).zip(&answers).filter(|(_, answer)| matches!(answer, Ok(Renewed::Extended)));
-    let extended: Vec<usize> = extended.map(|(which, _)| which).collect();
+    let of = |wanted| {
+        (0..).zip(&answers).filter(move |(_, answer)| matches!(answer, Ok(renewed) if *renewed == wanted))
+    };
+    let extended: Vec<usize> = of(Renewed::Extended).map(|(which, _)| which).collect();
+    let lost: Vec<usize> = of(Renewed::NotHeld).map(|(which, _)| which).collect();
     // The caller may be gone. A node that lost the lease is repaired all the same.
     drop(reply.send(answers));
+    for which in lost {
+        let (hold, ttl) = &renewals[which];
+        release_lost(&quorum, hold, sent + *ttl);
+    }
     let renewed = quorum.books(|books| {
         let mut renew = |(hold, ttl): &(Hold, Duration)| books.tokens.renewed(hold.token, sent + *ttl);
         extended.into_iter().filter(|which| renew(&renewals[*which])).collect::<Vec<_>>()
     });
     let repair_if_lost = |node, which, answer: &Result<_, _>| {
-        if matches!(answer, Ok(Renewed::NotHeld)) && renewed.contains(&which) {
+        if matches!(answer, Ok(Renewed::NotHeld)) && renewed.binary_search(&which).is_ok() {
             quorum.repair_later(node, renewals[which].0.token);
         }
     };
     round.each_answer(repair_if_lost).await;
 }
 
+/// Releases what a minority of the nodes may still have of a lost lease, until that ends by itself: a hold, or its turn to be repaired.
+fn release_lost(quorum: &Arc<Quorum>, hold: &Hold, end: Moment) {
+    let (now, attempt) = (quorum.now(), quorum.books(|books| books.forget([hold].into_iter())));
+    for node in 0..quorum.nodes.len() {
+        quorum.release_later(node, PendingRelease::new(hold.clone(), now, end, attempt));
+    }
+}
+
 /// Renews on one node. The node has no vote on a token of which an earlier release may still be executed there: that would end what
 /// it has just extended.
 async fn renew_on(quorum: Arc<Quorum>, node: usize, renewals: Arc<[(Hold, Duration)]>) -> Answers<Renewed> {
     let now = quorum.now();
-    let is_safe =
-        |releases: &NodeReleases, hold: &Hold| releases.state(hold.token, now) == ReleaseState::None;
-    let safe: Vec<bool> =
-        quorum.books(|books| renewals.iter().map(|(hold, _)| is_safe(&books.releases[node], hold)).collect());
+    let without_vote: Vec<usize> = quorum.books(|books| {
+        let releases = &books.releases[node];
+        let is_late =
+            |hold: &Hold| !releases.is_idle() && releases.state(hold.token, now) != ReleaseState::None;
+        (0..renewals.len()).filter(|which| is_late(&renewals[*which].0)).collect()
+    });
     let asked: Vec<_> = renewals.iter().map(|(hold, time)| (hold, *time)).collect();
     let mut answers = quorum.ask(node, asked.len(), quorum.store(node).renew_each(&asked)).await;
-    for ((answer, (hold, _)), _) in answers.iter_mut().zip(&*renewals).zip(safe).filter(|(_, safe)| !safe) {
-        if matches!(answer, Ok(Renewed::Extended))
+    for which in without_vote {
+        if matches!(answers[which], Ok(Renewed::Extended))
             && !planted!("a node that may still release a lease counts for its renewal")
         {
-            *answer =
-                Err(StoreError::unavailable("what an earlier attempt left there is still being released"));
-            quorum.repair_later(node, hold.token);
+            let reason = "what an earlier attempt left there is still being released";
+            answers[which] = Err(StoreError::unavailable(reason));
+            quorum.repair_later(node, renewals[which].0.token);
         }
     }
     answers

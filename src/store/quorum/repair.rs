@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl Quorum {
-    /// Handles what a node says of a token. A waiter follows it. A majority of the others may have been enough for the token: then
-    /// it is granted, is in the queue of this node all the same, and its turn there is one to hold there too.
+    /// Handles what a node says of a token. A waiter follows it. A token that a majority of the others has granted may still be in
+    /// the queue of this node: it is repaired there.
     pub(super) fn heard(self: &Arc<Self>, token: Token, node: usize, event: TurnEvent<'_>) {
         let is_granted = || self.books(|books| books.tokens.granted(token, self.now()).is_some());
         if !self.follow(token, None, event) && is_granted() {
@@ -25,37 +25,43 @@ impl Quorum {
         }
     }
 
-    /// Has a granted token hold, in the background, also on a node that lost it or has named it as next.
+    /// Has a granted token hold, in the background, also on a node that lost it or did not grant it.
     pub(super) fn repair_later(self: &Arc<Self>, node: usize, token: Token) {
         tokio::spawn(repair(Arc::clone(self), node, token));
     }
 }
 
-async fn repair(quorum: Arc<Quorum>, node: usize, token: Token) {
+/// Returns the grant of a token that is to be repaired on a node now. If an earlier release of it may still be executed there, which
+/// would undo the repair, another release is sent first: its answer makes certain that the earlier one is over.
+fn begin(quorum: &Arc<Quorum>, node: usize, token: Token) -> Option<Granted> {
     let now = quorum.now();
-    let (granted, release) = quorum
-        .books(|books| (books.tokens.granted(token, now).cloned(), books.releases[node].state(token, now)));
-    let Some(Granted { attempt, asked, fence }) = granted else { return };
-    match release {
-        ReleaseState::None => {}
-        // The lease is repaired when the node has answered.
-        ReleaseState::Queued => return,
-        ReleaseState::InFlight => {
-            // An acquisition could be undone by it. The same release once more makes it certain that it is over.
-            let again = PendingRelease::new(asked.hold.clone(), now, now + asked.ttl, attempt);
-            return quorum.release_later(node, again);
+    let (granted, begins) = quorum.books(|books| {
+        let Some(granted) = books.tokens.granted(token, now).cloned() else { return (None, false) };
+        match books.releases[node].repair_after(token, now) {
+            ReleaseState::None => (Some(granted), false),
+            ReleaseState::Queued => (None, false),
+            ReleaseState::InFlight => {
+                let Acquisition { hold, ttl, .. } = &*granted.asked;
+                let again = PendingRelease::new(hold.clone(), now, now + *ttl, granted.attempt);
+                (None, books.release_later(node, PendingRelease { then_repair: true, ..again }))
+            }
         }
-    }
-    // First in the queue: a waiter that holds there gives way, for a majority refuses it, and the node has the lease again. A token
-    // that had no ticket hears nothing from the node, and is repaired after its next renewal.
-    let unheard = QueueTicket {
-        inbox: Inbox(token),
-        ttl: asked.ttl,
-        grant_window: asked.ttl,
-        max_waiters: 0,
-        place: None,
+    });
+    quorum.work_off_if(begins, node);
+    granted
+}
+
+async fn repair(quorum: Arc<Quorum>, node: usize, token: Token) {
+    let Some(Granted { attempt, asked, fence }) = begin(&quorum, node, token) else { return };
+    // First in the queue, unless it waits there already: a waiter that holds there gives way, for a majority refuses it, and the node
+    // has the lease again. A token that never waited hears nothing from the node, and is repaired after its next renewal.
+    let (max_waiters, place) = (u32::MAX, Some(1));
+    let ticket = match asked.ticket {
+        Some(ticket) => QueueTicket { max_waiters, place, ..ticket },
+        None => {
+            QueueTicket { inbox: Inbox(token), ttl: asked.ttl, grant_window: asked.ttl, max_waiters, place }
+        }
     };
-    let ticket = QueueTicket { max_waiters: u32::MAX, place: Some(1), ..asked.ticket.unwrap_or(unheard) };
     let again = Acquisition { ticket: Some(ticket), ..Acquisition::clone(&asked) };
     let (ballots, _) = quorum.ballots(node, &[Arc::new(again)], Fence::new(0)).await;
     if let (Some(fence), true) = (fence, ballots.iter().all(Ballot::may_hold)) {

@@ -95,7 +95,7 @@ fn a_release_is_unanswered_until_it_is_answered_or_has_failed() {
         assert_eq!(books.releases[0].state(token, NOW), ReleaseState::Queued);
         match &error {
             Some(error) => books.failed(0, taken, error),
-            None => books.releases[0].settled(token),
+            None => assert!(!books.releases[0].settled(token), "nobody is to be repaired"),
         }
         assert!(!is_unanswered(&books, 0));
         let may_come = error.as_ref().is_some_and(|error| error.certainty() == Certainty::Unknown);
