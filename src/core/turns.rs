@@ -153,6 +153,9 @@ mod tests {
         turns.served(2.0, Duration::from_secs(8), Some(100.0), at(1));
         assert_eq!(turns.turn(at(1)), Some(3.0));
         assert!(!turns.were_long_before(at(61)) && turns.were_long_before(at(62)));
+        let mut no_turns = Turns::default();
+        no_turns.served(0.0, Duration::from_secs(1), None, at(0));
+        assert_eq!(no_turns.turn(at(0)), None);
     }
 
     #[test]
@@ -200,5 +203,34 @@ mod tests {
         (0..10).for_each(|now| alone.granted(false, at(0), Some(at(now)), at(now)));
         assert!(!alone.are_seen(at(10)) && alone.wait(1, 1.0, Turn::Ours(0.5), at(10)).is_none());
         assert!(rounds().are_seen(at(200)) && !rounds().are_seen(at(201)));
+    }
+
+    #[test]
+    fn a_round_counts_a_quarter_if_it_was_wanted_before_the_run_ended() {
+        let mut rounds = Rounds::default();
+        rounds.granted(false, at(0), Some(at(0)), at(10));
+        assert!(!rounds.are_seen(at(10)), "no run has ended");
+        for (grants, wanted, released, now, run, away) in [
+            (4, 20, 20, 30, 4, 10.0),
+            (8, 40, 40, 60, 5, 12.5),
+            // It was not wanted while it was away.
+            (9, 71, 70, 80, 5, 12.5),
+        ] {
+            (1..grants).for_each(|_| rounds.granted(true, at(0), None, at(0)));
+            rounds.granted(false, at(wanted), Some(at(released)), at(now));
+            let waits = [run - 1, run].map(|ahead| rounds.wait(ahead, 0.0, Turn::Away(None), at(now)));
+            assert_eq!(waits, [Some(away), Some(2.0 * away)], "the next run, or the one after it");
+        }
+    }
+
+    #[test]
+    fn runs_of_one_and_a_half_are_no_rounds() {
+        let mut rounds = Rounds::default();
+        rounds.granted(false, at(0), Some(at(0)), at(0));
+        for (grants, are_seen) in [(1, false), (3, false), (2, true)] {
+            (1..grants).for_each(|_| rounds.granted(true, at(0), None, at(0)));
+            rounds.granted(false, at(0), Some(at(0)), at(0));
+            assert_eq!(rounds.are_seen(at(0)), are_seen, "after a run of {grants}");
+        }
     }
 }

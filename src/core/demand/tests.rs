@@ -89,6 +89,8 @@ fn a_wait_of_an_hour_behind_a_holder_that_hung_is_not_believed_for_long() {
     assert_eq!(first(&demand, hour + 10 * minute + 1), None);
     demand.held(ms(10), at(hour + 10));
     assert_eq!(first(&demand, hour + minute), Some(hour.into()), "that was its own hold");
+    demand.held(ms(10), at(hour + minute + 5));
+    assert_eq!(first(&demand, hour + minute + 5), Some(hour.into()), "it began within a minute");
     demand.held(ms(10), at(hour + minute + 11));
     assert_eq!(first(&demand, hour + minute + 11), Some(10), "holds go on as before");
     demand.served(Mode::Exclusive, 1.0, ms(20), at(hour + minute + 40));

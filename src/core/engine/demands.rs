@@ -42,12 +42,7 @@ impl Demands {
     fn forget_half(&mut self) {
         let mut all: Vec<Moment> = self.0.values().map(|(_, asked)| *asked).collect();
         let median = *all.select_nth_unstable(AT_MOST / 2).1;
-        let mut kept = AT_MOST / 2;
-        self.0.retain(|_, (_, asked)| {
-            let stays = *asked > median && kept > 0;
-            kept -= usize::from(stays);
-            stays
-        });
+        self.0.retain(|_, (_, asked)| *asked > median);
     }
 }
 
@@ -130,5 +125,41 @@ mod tests {
         demands.asked(&name(2), at(1));
         demands.forget_old(Moment::since_origin(LONGEST_MEMORY) + Duration::from_millis(1));
         assert!(demands.known(&name(1)).is_none() && demands.known(&name(2)).is_some());
+    }
+
+    #[test]
+    fn one_more_than_can_be_remembered_leaves_the_newer_half() {
+        let mut demands = Demands::default();
+        let most = AT_MOST as u64;
+        for number in 0..=most {
+            demands.asked(&name(number), at(number));
+        }
+        let left = (0..=most).filter(|number| demands.get(&name(*number)).is_some());
+        assert!(left.eq(most / 2 + 1..=most));
+    }
+
+    #[test]
+    fn a_place_is_overdue_after_twice_the_wait_that_was_expected_there_and_a_turn() {
+        let ms = Duration::from_millis;
+        let mut demand = Demand::default();
+        demand.held(ms(100), at(0));
+        let place = |last| Place { first: (at(0), 3.0), last, followed: false };
+        let since_0 = |expected| place(Some(LastPlace { since: at(0), turns: 3.0, expected }));
+        let (told, counted) = (since_0(Some(ms(250))), since_0(None));
+        for (place, now, left, is_overdue) in [
+            (told, 100, Some(150), false),
+            (told, 600, Some(0), false),
+            (told, 601, None, true),
+            (counted, 100, Some(200), false),
+            (counted, 700, Some(0), false),
+            (counted, 701, None, true),
+            (place(None), 0, None, true),
+        ] {
+            assert_eq!(place.is_overdue(&demand, Mode::Exclusive, at(now)), is_overdue, "{place:?} at {now}");
+            assert_eq!(place.left(&demand, Mode::Exclusive, at(now)), left.map(ms), "{place:?} at {now}");
+        }
+        let unknown = Demand::default();
+        assert!(!counted.is_overdue(&unknown, Mode::Exclusive, at(9_000)), "nothing was expected");
+        assert_eq!(counted.left(&unknown, Mode::Exclusive, at(0)), None);
     }
 }

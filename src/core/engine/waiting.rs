@@ -107,11 +107,9 @@ impl Engine {
 
     /// Mends a cohort after a change, so that it has a leader, and no abandoned waiter leads it in vain.
     pub(super) fn mend_cohort(&mut self, cohort: CohortKey, turn: &mut Turn<'_>) {
-        while let Some((member, event)) = self.cohorts.lack(cohort) {
+        if let Some((member, event)) = self.cohorts.lack(cohort) {
+            // One that leaves because of it mends the cohort again.
             self.decide(member, event, turn);
-            if event == Event::Lead {
-                return;
-            }
         }
     }
 

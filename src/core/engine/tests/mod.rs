@@ -1,6 +1,8 @@
 //! The steps that follow from events of several acquisitions.
 
+mod expected;
 mod histories;
+mod queues;
 
 use std::time::Duration;
 

@@ -186,6 +186,24 @@ fn news_during_a_pause_is_acted_on_at_once() {
         expect(terms(), &queued(&[(20, news)]), ALONE, asks);
     }
     expect(terms(), &queued(&[(20, Event::Next)]), ALONE, wake_after(GRANT_WINDOW));
+    let next = expect(terms(), &[LEAD, (5, Event::Next)], ALONE, Steps::default());
+    assert_eq!(on(&mut next.clone(), 10, answered(0, refused(500, Some(1)))), asks());
+}
+
+#[test]
+fn a_request_joins_a_cohort_if_it_waits_for_all_of_a_resource_without_counting_attempts() {
+    let counted = Terms { pauses: Backoff::DEFAULT.attempts(3).unwrap().into(), ..terms() };
+    let (shared, a_try) = (Terms { alone: false, ..terms() }, Terms { wait: Duration::ZERO, ..terms() });
+    let joins = [terms(), shared, a_try, counted].map(|terms| Acquisition::new(terms).joins_cohort());
+    assert_eq!(joins, [true, false, false, false]);
+}
+
+#[test]
+fn a_waiter_has_a_caller_until_that_goes_and_perhaps_a_ticket_but_no_lease() {
+    let (waiting, _) = after(terms(), &queued(&[]), LEADER);
+    assert!(waiting.has_caller() && waiting.has_ticket() && !waiting.is_held());
+    let (abandoned, _) = after(terms(), &queued(&[(20, Event::CallerGone)]), LEADER);
+    assert!(!abandoned.has_caller() && abandoned.has_ticket() && !abandoned.is_held());
 }
 
 #[test]
@@ -201,6 +219,10 @@ fn a_waiter_that_is_told_to_go_on_attempts_again_after_a_grant_window() {
 fn a_pause_that_counted_on_notifications_is_counted_anew_when_there_are_none() {
     expect(terms(), &queued(&[(20, Event::Disconnected)]), DISCONNECTED, wake_after(75));
     expect(terms(), &[LEAD, (5, Event::Disconnected)], DISCONNECTED, Steps::default());
+    // Without a ticket it did not count on them.
+    expect(terms(), &[(0, Event::Follow(3)), (5, Event::Disconnected)], DISCONNECTED, Steps::default());
+    let untold = [LEAD, (10, answered(0, refused(500, None))), (20, Event::Disconnected)];
+    expect(terms(), &untold, DISCONNECTED, Steps::default());
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn released(acquisition: &mut Acquisition, mut now: u64, certain: bool) -> Vec<u
         now += u64::try_from(steps.wake_after.expect("a timer").as_millis()).unwrap();
         assert!(on(acquisition, now, Event::Due).release.is_some());
         sent.push(now);
+        assert!(sent.len() < 100, "without an end");
     }
 }
 
@@ -163,4 +164,18 @@ fn a_lost_lease_is_over_unless_an_attempt_may_still_be_executed() {
     let mut acquisition = Acquisition::held(Some(at(1_000)), true, at(0));
     assert_eq!(on(&mut acquisition, 500, lost), release(900, false));
     assert_eq!(released(&mut acquisition, 500, true), [500, 520, 560, 640, 800]);
+}
+
+#[test]
+fn a_lease_is_handed_off_if_it_held_until_now_opens_now_and_was_alone() {
+    for (alone, opening, in_time, hand_off) in [
+        (true, 500, true, true),
+        (true, 501, true, false),
+        (true, 500, false, false),
+        (false, 500, true, false),
+    ] {
+        let mut lease = Acquisition::held(None, alone, at(0));
+        let ends = Event::Release { opening: at(opening), end: at(TTL), in_time };
+        assert_eq!(on(&mut lease, 500, ends), release(opening, hand_off), "{alone} {opening} {in_time}");
+    }
 }
