@@ -6,8 +6,11 @@
 //! counted; all else that breaks a promise is a violation.
 
 pub(crate) mod checks;
+mod checks_of_faults;
 mod client;
+mod failures;
 mod fault;
+mod judge;
 mod leading;
 mod ledger;
 mod lie;
@@ -17,9 +20,11 @@ mod picture;
 mod report;
 mod revoked;
 mod sampler;
+mod spans;
 mod stage;
 mod topology;
 mod totals;
+mod watching;
 mod worker;
 
 use std::{

@@ -124,9 +124,14 @@ impl Facts<'_> {
         });
         row("terms of the singleton", &|it| it.leaders.terms.to_string());
         row("histories accepted by an external checker", &|it| it.totals.accepted.to_string());
-        row("losses told up to 0.1 s late, for want of a processor", &|it| {
-            it.totals.a_little_late.to_string()
+        row("losses told up to 0.1 s late, which no stall shows", &|it| it.totals.a_little_late.to_string());
+        row("losses that a release found", &|it| it.totals.found_lost.to_string());
+        row("losses of leases to be renewed", &|it| counts(&it.totals.losses));
+        row("resources, and pairs of their leases compared", &|it| {
+            format!("{}, {}", it.granted.len(), it.totals.pairs)
         });
+        row("faults long enough to ask for grants beside them", &|it| it.totals.progress.to_string());
+        row("ticks missing outside of faults", &|it| it.totals.missing_ticks.to_string());
         row("conflicts that limits.md documents", &|it| counts(&it.totals.documented));
         row("violations", &|it| it.violations.len().to_string());
         text + "\n"

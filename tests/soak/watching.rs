@@ -1,0 +1,100 @@
+//! What a stage waits for: grants after a fault, and an end that leaves nothing.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use leasehold_testing::waiting::{PATIENCE, until};
+
+use super::{
+    fault::Ground,
+    revoked,
+    stage::{LOOK, PROCESSES, Stage, locked},
+};
+use crate::{
+    load::{micros, name},
+    outages::scenario::RESOURCES,
+};
+
+/// The time within which all must be granted again after a fault: longer than a machine that compiles beside it is busy.
+const AGAIN: Duration = PATIENCE;
+
+/// The names of all resources that are locked.
+pub(super) fn resources() -> impl Iterator<Item = String> {
+    (0..RESOURCES).map(name).chain((0..revoked::RESOURCES).map(revoked::name))
+}
+
+impl Stage {
+    pub(super) fn lost(&self) -> u64 {
+        locked(&self.ledger).totals.lost()
+    }
+
+    pub(super) fn violation(&self, what: String) {
+        locked(&self.ledger).violations.insert(what);
+    }
+
+    /// Waits until every resource was granted after a moment, the schedule has ticked, and the singleton worked.
+    pub(super) fn wait_for_grants(&self, since: u64, is_quorum: bool) {
+        let start = Instant::now();
+        loop {
+            let ledger = locked(&self.ledger);
+            let is_granted =
+                |name: &String| ledger.granted.get(name.as_bytes()).is_some_and(|last| *last > since);
+            let waits: Vec<_> = resources().filter(|name| !is_granted(name)).collect();
+            let (ticks, works) = (is_quorum || ledger.last_run > since, ledger.last_led > since);
+            drop(ledger);
+            if waits.is_empty() && ticks && works {
+                locked(&self.ledger).spans.end(micros());
+                return;
+            }
+            if start.elapsed() > AGAIN {
+                let what = format!("resources {waits:?}, schedule: {ticks}, singleton: {works}");
+                self.violation(format!("not granted again within {AGAIN:?} from {since}: {what}"));
+                locked(&self.ledger).spans.end(micros());
+                return;
+            }
+            self.are_well();
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Notes processes that have ended.
+    pub(super) fn are_well(&self) {
+        for (number, client) in locked(&self.clients).iter_mut().enumerate() {
+            if let Some(status) = client.process.ended().filter(|_| client.input.is_some()) {
+                client.input = None;
+                self.violation(format!("process {number} of callers has failed: {status}"));
+            }
+        }
+    }
+
+    /// Tells the processes to end, checks all that they said, and that nothing is left in the servers.
+    pub(super) fn end(&self, ground: &Ground) {
+        *locked(&self.now) = "ends";
+        self.are_well();
+        let mut living = 0;
+        for client in &mut *locked(&self.clients) {
+            living += usize::from(client.input.take().is_some());
+        }
+        for number in 0..PROCESSES {
+            // Not locked meanwhile: somebody counts their files.
+            until("a process of callers ends", || locked(&self.clients)[number].process.ended().is_some());
+        }
+        until("the last lines are read", || locked(&self.ledger).ended >= living);
+        locked(&self.ledger).check(micros(), true);
+        let start = Instant::now();
+        loop {
+            let left = ground.topology.keys_left();
+            if left.is_empty() {
+                return;
+            }
+            // As long as what a clock that was set back has kept.
+            if start.elapsed() > Duration::from_secs(30) {
+                self.violation(format!("keys are left over: {left:?}"));
+                return;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
