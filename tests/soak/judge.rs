@@ -26,6 +26,8 @@ const UNSEEN_ONE_OF: u64 = 1_000;
 const JUDGED: usize = 1_200;
 /// For how long a process must have had no turn in the TTL before a loss, so that this explains it: half of a renewal interval.
 const NO_TURN: u64 = 500_000;
+/// What is said of losses that nothing explains.
+pub(super) const UNEXPLAINED: &str = "for no reason";
 /// The time without a tick that no change of the runner explains: its TTL is shorter.
 const NO_TICK: Duration = Duration::from_secs(4);
 
@@ -149,10 +151,10 @@ impl Ledger {
         } else if stalls.iter().map(stalled).sum::<u64>() >= NO_TURN {
             "its process had no turn"
         } else {
-            "for no reason"
+            UNEXPLAINED
         };
         *self.totals.losses.entry(why).or_default() += 1;
-        (why == "for no reason").then(|| format!("lost without a fault: {loss:?}"))
+        (why == UNEXPLAINED).then(|| format!("lost without a fault: {loss:?}"))
     }
 
     fn missing_ticks(&mut self, before: u64) -> Vec<String> {

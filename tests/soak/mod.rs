@@ -22,6 +22,7 @@ mod revoked;
 mod sampler;
 mod spans;
 mod stage;
+mod tables;
 mod topology;
 mod totals;
 mod watching;
@@ -106,6 +107,7 @@ pub(crate) fn holds(time: Duration) -> bool {
     violations.iter().take(20).for_each(|violation| println!("  {violation}"));
     println!("the report is {}", folder.join("report.md").display());
     let verdict = if violations.is_empty() { "ok" } else { "FAILED" };
+    println!("{}", facts.coverage());
     println!("\ntest result: {verdict}. {} violations", violations.len());
     violations.is_empty()
 }

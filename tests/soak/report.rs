@@ -83,6 +83,7 @@ impl Facts<'_> {
             self.seed,
             std::thread::available_parallelism().map_or(0, usize::from),
         );
+        let _ = write!(page, "{}.\n\n", self.coverage());
         page += &self.topologies();
         page += &self.faults();
         page += &self.processes();
@@ -193,42 +194,6 @@ impl Facts<'_> {
         }
         text + "\n"
     }
-
-    fn samples(&self) -> String {
-        let mut text = "second".to_owned();
-        for stage in self.stages {
-            let name = stage.name;
-            let _ = write!(text, ",{name}: grants,{name}: losses");
-            for process in 0..locked(&stage.samples).len() {
-                let _ = write!(text, ",{name} {process}: KiB,{name} {process}: files");
-            }
-        }
-        for second in 0..self.seconds() {
-            let _ = write!(text, "\n{second}");
-            for stage in self.stages {
-                let it = locked(&stage.ledger).seconds.get(second).copied().unwrap_or_default();
-                let _ = write!(text, ",{},{}", it.grants, it.losses);
-                for samples in locked(&stage.samples).iter() {
-                    let sample = samples.0.get(second).copied().unwrap_or_default();
-                    let _ = write!(text, ",{},{}", sample.memory, sample.files);
-                }
-            }
-        }
-        text + "\n"
-    }
-
-    fn faults_in_rows(&self) -> String {
-        let mut text = "topology,fault,from,until,again,lost,words\n".to_owned();
-        for stage in self.stages {
-            for it in locked(&stage.suffered).iter() {
-                let [from, until] = [it.from, it.until].map(|at| at.saturating_sub(self.began) as f64 / 1e6);
-                let (name, fault, again) = (stage.name, it.fault.name(), it.again as f64 / 1e6);
-                let _ =
-                    writeln!(text, "{name},{fault},{from:.3},{until:.3},{again:.3},{},{}", it.lost, it.words);
-            }
-        }
-        text
-    }
 }
 
 /// How far a soak is, in one line.
@@ -258,7 +223,7 @@ fn in_seconds(micros: u64) -> String {
 }
 
 /// Counts with their names, the largest first.
-fn counts<K: AsRef<str>>(counts: &BTreeMap<K, u64>) -> String {
+pub(super) fn counts<K: AsRef<str>>(counts: &BTreeMap<K, u64>) -> String {
     let mut counts: Vec<_> = counts.iter().map(|(name, count)| (*count, name.as_ref())).collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
     let words: Vec<_> = counts.iter().map(|(count, name)| format!("{count} {name}")).collect();

@@ -22,7 +22,7 @@ pub(super) struct Span {
     pub(super) from: u64,
     /// `u64::MAX` while it lasts, as the next one.
     pub(super) until: u64,
-    /// The moment at which everything was granted again.
+    /// The moment at which what changes hands was granted again.
     over: u64,
     /// The resources that it does not touch.
     spared: BTreeSet<String>,
@@ -67,10 +67,10 @@ impl Spans {
         }
     }
 
-    /// Notes that everything was granted again after the last one.
+    /// Notes that what changes hands was granted again after the last one.
     pub(super) fn end(&mut self, over: u64) {
         if let Some(span) = self.0.last_mut() {
-            span.over = over;
+            span.over = span.over.min(over);
         }
     }
 
