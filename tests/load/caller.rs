@@ -7,7 +7,10 @@ use std::{
 };
 
 use actix::Addr;
-use leasehold::{Acquire, AcquireError, Lease, LockManager, Owner, ReadLock, Request, WriteLock};
+use leasehold::{
+    Acquire, AcquireError, Fence, Lease, LeaseStatus, LockManager, Owner, ReadLock, ReleaseError, Request,
+    WriteLock,
+};
 use leasehold_testing::history::{Held, History};
 use rand::{RngExt, rngs::StdRng};
 use tokio::time::{sleep, timeout};
@@ -15,13 +18,16 @@ use tokio::time::{sleep, timeout};
 use super::{
     PERMITS,
     marks::Marks,
-    name,
+    micros, name,
     plan::{Kind, Plan},
-    report::Report,
+    report::{Loss, Report},
 };
 
 /// The interval at which a holder checks whether it is done.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// The time within which each request must have an answer, however many servers fail: many times the longest wait that is asked for.
+const ANSWERED: Duration = Duration::from_secs(60);
 
 /// One caller.
 pub(crate) struct Caller {
@@ -82,9 +88,9 @@ impl Caller {
 
     /// Takes a lease, holds it in one of several ways, and gives it up in one of several ways.
     async fn hold<Asked: 'static>(&mut self, resource: usize, asked: Request<Asked>) {
-        if let Some((lease, held)) = self.acquire(resource, asked).await {
+        if let Some((lease, held, renews)) = self.acquire(resource, asked).await {
             let time = self.time_to_hold();
-            self.work(lease, held, time).await;
+            self.work(lease, held, renews, time).await;
         }
     }
 
@@ -92,43 +98,52 @@ impl Caller {
     async fn re_enter(&mut self, resource: usize) {
         let (owner, history) = (self.owner.clone(), Rc::clone(&self.history));
         let asked = || Acquire::new(name(resource)).owner(owner.clone());
-        let Some((outer, held)) = self.acquire(resource, asked()).await else {
+        let Some((outer, held, renews)) = self.acquire(resource, asked()).await else {
             return;
         };
         let (fence, done) = (held.fence, Cell::new(false));
         let again = async {
-            if let Some((inner, held)) = self.acquire(resource, asked()).await {
+            if let Some((inner, held, too)) = self.acquire(resource, asked()).await {
                 // If the outer one was lost meanwhile, this is a grant of its own.
                 assert!(
                     held.fence >= fence,
                     "{held:?} has a smaller fence than the hold before it: {fence:?}"
                 );
                 let time = self.time_to_hold();
-                self.work(inner, held, time).await;
+                self.work(inner, held, renews && too, time).await;
             }
             done.set(true);
         };
         let until_done = until(|| done.get());
         tokio::join!(history.watch(&outer, held, until_done), again);
-        self.give_up(outer).await;
+        self.give_up(outer, renews).await;
     }
 
     async fn acquire<Asked: 'static>(
         &mut self,
         resource: usize,
         asked: Request<Asked>,
-    ) -> Option<(Lease, Held)> {
+    ) -> Option<(Lease, Held, bool)> {
         let (shortest, longest) = self.plan.ttl;
         let ttl = self.random.random_range(shortest..=longest);
         let asked = asked.ttl(ttl).wait(Duration::from_millis(self.random.random_range(0..2_000)));
-        let asked = if self.random.random_bool(self.plan.not_renewed) { asked.no_renew() } else { asked };
-        let patience = match self.random.random_bool(0.1) {
-            true => Duration::from_millis(self.random.random_range(0..100)),
-            false => Duration::from_secs(60),
-        };
+        let renews = !self.random.random_bool(self.plan.not_renewed);
+        let asked = if renews { asked } else { asked.no_renew() };
+        let gives_up = self.random.random_bool(0.1);
+        let patience =
+            if gives_up { Duration::from_millis(self.random.random_range(0..100)) } else { ANSWERED };
         let asked_at = self.history.now();
         let Ok(answer) = timeout(patience, self.locks.send(asked)).await else {
-            self.report.borrow_mut().cancelled += 1;
+            let mut report = self.report.borrow_mut();
+            if gives_up {
+                report.cancelled += 1;
+            } else {
+                let words = format!(
+                    "a request for {} had no answer within {ANSWERED:?} from {asked_at:?}",
+                    name(resource)
+                );
+                report.unanswered.push(words);
+            }
             return None;
         };
         let lease = match answer.unwrap() {
@@ -147,23 +162,37 @@ impl Caller {
         let re_entrant = self.plan.kind(resource) == Kind::ReEntrant;
         let owner = re_entrant.then(|| Owner::new(&self.owner).unwrap());
         let held = Held { owner, ..self.history.granted(&lease, asked_at, ttl) };
-        Some((lease, held))
+        Some((lease, held, renews))
     }
 
     /// Holds a lease for `time` or until it is lost, then drops or releases it.
-    async fn work(&mut self, lease: Lease, held: Held, time: Duration) {
+    async fn work(&mut self, lease: Lease, held: Held, renews: bool, time: Duration) {
         let (start, stop) = (Instant::now(), Rc::clone(&self.stop));
         let done = until(|| start.elapsed() >= time || stop.get());
         self.history.watch(&lease, held, done).await;
-        self.give_up(lease).await;
+        self.give_up(lease, renews).await;
     }
 
-    async fn give_up(&mut self, lease: Lease) {
-        if self.random.random_bool(0.5) {
+    /// Gives a lease up. One that is never renewed may be lost at any time.
+    async fn give_up(&mut self, lease: Lease, renews: bool) {
+        let (resource, fence) = (lease.resource().to_string(), lease.fence().map_or(0, Fence::get));
+        let told = match lease.status() {
+            LeaseStatus::Lost(reason) => Some(reason.as_str()),
+            _ => None,
+        };
+        let found = if self.random.random_bool(0.5) {
             drop(lease);
+            None
         } else {
-            // Lost, or released: both are in the statistics that are checked at the end.
-            drop(lease.release().await);
+            match lease.release().await {
+                Err(ReleaseError::Lost { reason }) => Some(reason.as_str()),
+                Err(ReleaseError::NotHolder) => Some("not the holder"),
+                _ => None,
+            }
+        };
+        if let Some(reason) = told.or(found).filter(|_| renews) {
+            let (reason, found) = (reason.to_owned(), told.is_none());
+            self.report.borrow_mut().losses.push(Loss { at: micros(), resource, fence, reason, found });
         }
     }
 }

@@ -19,7 +19,7 @@ use leasehold::env::{Clock, Moment, SystemClock};
 pub(crate) use self::{
     crew::{Crew, work_if_asked},
     plan::{Kind, Plan},
-    report::{Report, keep},
+    report::{Loss, Report, keep},
     worker::{Work, look_for_stalls},
 };
 

@@ -9,12 +9,27 @@ use leasehold_testing::history::{
 };
 use serde::{Deserialize, Serialize};
 
+/// A loss of a lease that was to be renewed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Loss {
+    /// When its holder knew, in microseconds since the host was started.
+    pub(crate) at: u64,
+    pub(crate) resource: String,
+    pub(crate) fence: u64,
+    pub(crate) reason: String,
+    /// True if nobody was told before the release.
+    pub(crate) found: bool,
+}
+
 /// What a process reports at its end.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) held: Vec<Held>,
     pub(crate) refused: u64,
     pub(crate) cancelled: u64,
+    /// Requests that had no answer long after the wait that they asked for.
+    pub(crate) unanswered: Vec<String>,
+    pub(crate) losses: Vec<Loss>,
     pub(crate) errors: BTreeMap<String, u64>,
     /// Leases that were lost, of which their holders were told only when they gave them back.
     pub(crate) found_lost: u64,
@@ -26,6 +41,11 @@ impl Report {
     /// Why leases were lost.
     pub(crate) fn lost(&self) -> impl Iterator<Item = LossReason> {
         self.held.iter().filter_map(|held| held.lost)
+    }
+
+    /// How many holders were told that the store did not hold their lease any more.
+    pub(crate) fn told_not_held(&self) -> u64 {
+        self.lost().filter(|reason| *reason == LossReason::NotHeld).count() as u64
     }
 
     /// The leases whose holders were told of the loss after the validity had ended.

@@ -86,6 +86,16 @@ impl Work {
         self.sums_hold().await;
     }
 
+    /// How many leases the store did not hold any more when it was asked to renew or to release them, without those of which their
+    /// holders were told. Some are of callers that had gone before they saw the lease.
+    pub(crate) async fn found_lost(&self, told: u64) -> u64 {
+        let mut count = 0;
+        for manager in &self.managers {
+            count += manager.send(Stats).await.unwrap().lost.get(&LossReason::NotHeld).copied().unwrap_or(0);
+        }
+        count.saturating_sub(told)
+    }
+
     /// Shuts the managers down, as the last line of a `main` should: what was cancelled a moment ago is released before the process
     /// ends.
     pub(crate) async fn shut_down(self) {
@@ -109,9 +119,7 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
         witness.abort();
         let mut report = work.report.take();
         report.held = work.history.take();
-        let told = report.lost().filter(|reason| *reason == LossReason::NotHeld).count() as u64;
-        // Some are of callers that had gone before they saw the lease.
-        report.found_lost = not_held(&work.managers).await.saturating_sub(told);
+        report.found_lost = work.found_lost(report.told_not_held()).await;
         work.shut_down().await;
         report.write(file);
     });
@@ -146,15 +154,6 @@ pub(crate) async fn look_for_stalls(report: Rc<RefCell<Report>>) {
             report.borrow_mut().stalls.push((before, now));
         }
     }
-}
-
-/// How many leases the store did not hold any more when it was asked to renew or to release them.
-async fn not_held(managers: &[Addr<LockManager>]) -> u64 {
-    let mut count = 0;
-    for manager in managers {
-        count += manager.send(Stats).await.unwrap().lost.get(&LossReason::NotHeld).copied().unwrap_or(0);
-    }
-    count
 }
 
 /// The sums that the counters promise to obey.

@@ -1,11 +1,12 @@
 //! Facts about the checks of the soak: each finds what it is for, in what is made up.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use leasehold::{Fence, LossReason, Mode, ResourceName, env::Moment};
 use leasehold_testing::history::Held;
 
 use super::{
+    checks_of_faults,
     leading::{Leaders, Led, Run, Ticks},
     ledger::Ledger,
     limits::Allowed,
@@ -18,11 +19,12 @@ use crate::load::Report;
 /// The name of the facts.
 pub(crate) const NAME: &str = "soak_checks";
 
-const FACTS: [(&str, fn()); 7] = [
+const FACTS: [(&str, fn()); 8] = [
     ("a_double_hold_is_found_once_also_in_two_windows", double_holds),
     ("a_fence_is_compared_with_what_is_forgotten", fences),
     ("a_loss_that_is_told_late_is_found", late_losses),
     ("a_conflict_is_documented_only_while_a_limit_allows_it", documented),
+    ("a_conflict_of_what_is_revoked_is_excused_only_while_it_is_taken_by_force", forced),
     ("a_tick_runs_once_and_in_order", ticks),
     ("two_singletons_at_once_are_found", singletons),
     ("memory_and_files_that_grow_are_found", growth),
@@ -30,20 +32,20 @@ const FACTS: [(&str, fn()); 7] = [
 
 /// Holds all of them to be true; panics if one is not.
 pub(crate) fn test() {
-    for (name, fact) in FACTS {
+    for (name, fact) in FACTS.into_iter().chain(checks_of_faults::FACTS) {
         fact();
         println!("test {NAME}::{name} ... ok");
     }
 }
 
-const SECOND: u64 = 1_000_000;
+pub(super) const SECOND: u64 = 1_000_000;
 
-fn at(seconds: f64) -> Moment {
+pub(super) fn at(seconds: f64) -> Moment {
     Moment::since_origin(Duration::from_secs_f64(seconds))
 }
 
 /// An exclusive lease of `load/0`, asked for half a second before it was granted.
-fn held(granted: f64, stopped: f64, fence: u64) -> Held {
+pub(super) fn held(granted: f64, stopped: f64, fence: u64) -> Held {
     Held {
         resource: ResourceName::new("load/0").unwrap(),
         mode: Mode::Exclusive,
@@ -59,11 +61,11 @@ fn held(granted: f64, stopped: f64, fence: u64) -> Held {
     }
 }
 
-fn said(held: Vec<Held>) -> Said {
+pub(super) fn said(held: Vec<Held>) -> Said {
     Said { report: Report { held, ..Report::default() }, ..Said::default() }
 }
 
-fn ledger() -> Ledger {
+pub(super) fn ledger() -> Ledger {
     Ledger::new(false, 2, 0)
 }
 
@@ -94,7 +96,24 @@ fn fences() {
     assert!(ledger.violations.is_empty(), "{:?}", ledger.violations);
     ledger.add(0, said(vec![held(401.0, 402.0, 7)]));
     ledger.check(500 * SECOND, false);
-    assert_eq!(ledger.violations.len(), 1);
+    let both =
+        |what: &String, fences: [u64; 2]| fences.iter().all(|it| what.contains(&format!("Fence({it})")));
+    assert!(
+        ledger.violations.len() == 1 && both(ledger.violations.first().unwrap(), [7, 8]),
+        "{:?}",
+        ledger.violations
+    );
+    // The older one of a pair ends in a later window than the newer one.
+    let mut ledger = super::checks::ledger();
+    let shared = |held| Held { mode: Mode::Shared, ..held };
+    ledger.add(0, said(vec![shared(held(1.0, 40.0, 9)), shared(held(3.0, 4.0, 5))]));
+    ledger.check(50 * SECOND, false);
+    ledger.check(100 * SECOND, false);
+    assert!(
+        ledger.violations.len() == 1 && both(ledger.violations.first().unwrap(), [9, 5]),
+        "{:?}",
+        ledger.violations
+    );
 }
 
 fn late_losses() {
@@ -119,34 +138,48 @@ fn documented() {
         let of = |held| Held { resource: ResourceName::new(resource).unwrap(), ..held };
         vec![of(held(1.0, 10.0, 1)), of(held(8.0, 9.0, 2))]
     };
-    let allowed = |resource: Option<&str>, until: u64| {
-        let (from, resource) = (SECOND, resource.map(str::to_owned));
-        Allowed { from, until, why: "a limit", resource }
-    };
-    let counts = |leases: Vec<Held>, allowed: Allowed| {
+    let counts = |leases: Vec<Held>, until: u64| {
         let mut ledger = ledger();
-        ledger.allowed.push(allowed);
+        ledger.allowed.push(Allowed { from: SECOND, until, why: "a limit" });
         ledger.add(0, said(leases));
         ledger.check(60 * SECOND, true);
         (ledger.violations.len(), ledger.totals.documented.values().sum::<u64>())
     };
-    assert_eq!(counts(two("load/1"), allowed(None, 4 * SECOND)), (0, 1));
-    let (violations, documented) = counts(two("load/1"), allowed(None, 2 * SECOND));
+    assert_eq!(counts(two("load/1"), 4 * SECOND), (0, 1));
+    let (violations, documented) = counts(two("load/1"), 2 * SECOND);
     assert!(violations > 0 && documented == 0, "later than the consequences of the outage");
-    assert_eq!(counts(two("revoked/1"), allowed(Some("revoked/1"), 4 * SECOND)), (0, 1));
-    assert_eq!(counts(two("revoked/1"), allowed(Some("revoked/0"), 4 * SECOND)), (1, 0));
-    let mut ledger = ledger();
-    let taken = |failed| Taken {
-        resource: "revoked/1".to_owned(),
-        from: SECOND,
-        until: 4 * SECOND,
+}
+
+fn forced() {
+    let two = |resource: &str| {
+        let of = |held| Held { resource: ResourceName::new(resource).unwrap(), ..held };
+        vec![of(held(1.0, 10.0, 1)), of(held(8.0, 9.0, 2))]
+    };
+    let taken = |resource: &str, from: u64, until: u64| Taken {
+        resource: resource.to_owned(),
+        from: from * SECOND,
+        until: until * SECOND,
         finished: 0,
         taken: 1,
-        failed,
+        failed: false,
     };
-    ledger.add(0, Said { taken: vec![taken(false)], ..said(two("revoked/1")) });
-    ledger.check(60 * SECOND, true);
-    assert_eq!((ledger.violations.len(), ledger.totals.revoked), (0, (0, 1)));
+    let violations = |taken: Taken| {
+        let mut ledger = ledger();
+        ledger.spans.begin("a fault", 4 * SECOND);
+        ledger.spans.heal(7 * SECOND, BTreeSet::new());
+        ledger.add(0, Said { taken: vec![taken], ..said(two("revoked/1")) });
+        ledger.check(60 * SECOND, true);
+        assert_eq!(ledger.violations.is_empty(), ledger.totals.documented.values().sum::<u64>() == 1);
+        ledger.violations.len()
+    };
+    assert_eq!(violations(taken("revoked/1", 7, 8)), 0);
+    assert_eq!(violations(taken("revoked/0", 7, 8)), 1, "another one was taken");
+    assert_eq!(violations(taken("revoked/1", 9, 10)), 1, "taken after both had it");
+    assert_eq!(violations(taken("revoked/1", 4, 5)), 1, "taken longer ago than a TTL");
+    assert_eq!(violations(Taken { taken: 0, finished: 1, ..taken("revoked/1", 7, 8) }), 1, "given back");
+    let failed = |until| Taken { taken: 0, failed: true, ..taken("revoked/1", 2, until) };
+    assert_eq!(violations(failed(5)), 0, "it may be carried out at the end of the fault");
+    assert_eq!(violations(failed(3)), 1);
 }
 
 fn ticks() {
@@ -173,6 +206,7 @@ fn singletons() {
     assert_eq!(found(&[led(3, 5, 2), led(1, 3, 1), led(2, 4, 1)]), (0, 2));
     assert_eq!(found(&[led(1, 3, 1), led(2, 5, 2), led(3, 4, 1)]).0, 1, "the older one still works");
     assert_eq!(found(&[led(3, 3, 1)]).0, 1, "without a lease");
+    assert_eq!(found(&[led(1, 4, 1), Led { by: 2, ..led(2, 5, 1) }]).0, 1, "one fence in two processes");
 }
 
 fn growth() {

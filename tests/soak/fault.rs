@@ -1,6 +1,6 @@
 //! The faults, and how each is made and healed.
 
-use std::{thread, time::Duration};
+use std::{collections::BTreeSet, thread, time::Duration};
 
 use rand::{RngExt, rngs::StdRng, seq::SliceRandom};
 
@@ -109,6 +109,8 @@ pub(super) struct Ground {
     pub(super) network: Option<Network>,
     /// How far which clocks are ahead.
     pub(super) ahead: Option<(Duration, Vec<usize>)>,
+    /// What the last fault did not touch.
+    pub(super) spared: BTreeSet<String>,
 }
 
 impl Ground {
@@ -118,11 +120,15 @@ impl Ground {
         let time = Duration::from_millis(random.random_range(1_000..9_000));
         let step = Duration::from_millis(random.random_range(4_000..15_000));
         let victims = self.topology.victims(random);
+        self.spared = self.topology.spared(fault, &victims);
+        // A minority has time to be missed; nobody waits for it.
+        let dead = if self.topology.is_quorum() { time } else { time / 3 };
         match fault {
-            Fault::Killed => self.kill(&victims, time / 3),
+            Fault::Killed => self.kill(&victims, dead),
             Fault::Frozen => self.freeze(&victims, time),
             Fault::ReplicaKilled => {
                 let replica = self.topology.follower(random);
+                self.spared = self.topology.spared(fault, &[replica]);
                 self.topology.server(replica).kill();
                 thread::sleep(time / 3);
                 self.topology.server(replica).restart();
@@ -130,6 +136,7 @@ impl Ground {
             }
             Fault::ReplicaFrozen => {
                 let replica = self.topology.follower(random);
+                self.spared = self.topology.spared(fault, &[replica]);
                 self.topology.servers()[replica].pause();
                 thread::sleep(time / 2);
                 self.topology.servers()[replica].resume();

@@ -23,7 +23,8 @@ pub(super) const SCHEDULE: &str = "soak/schedule";
 pub(super) const SINGLETON: &str = "soak/singleton";
 
 const TTL: Duration = Duration::from_secs(3);
-const TICK: Duration = Duration::from_millis(500);
+/// The time from one tick to the next.
+pub(super) const TICK: Duration = Duration::from_millis(500);
 
 /// A tick of the schedule that a process ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -84,6 +85,8 @@ pub(super) fn start(locks: &Addr<LockManager>, notes: &Notes, schedules: bool) -
 pub(super) struct Ticks {
     /// The last ones, in order of number.
     last: VecDeque<Run>,
+    /// When those ran of which the gaps were not looked at.
+    waiting: Vec<u64>,
     pub(super) runs: u64,
     pub(super) runners: u64,
 }
@@ -95,6 +98,7 @@ impl Ticks {
     /// Adds a tick; returns what is wrong with it.
     pub(super) fn add(&mut self, run: Run) -> Option<String> {
         self.runs += 1;
+        self.waiting.push(run.at);
         let place = self.last.partition_point(|other| other.number < run.number);
         let before = place.checked_sub(1).and_then(|place| self.last.get(place).copied());
         let after = self.last.get(place).copied();
@@ -112,6 +116,17 @@ impl Ticks {
             || before.is_some_and(|before| !follows(before, run))
             || after.is_some_and(|after| !follows(run, after));
         wrong.then(|| format!("a tick ran twice or out of order: {before:?}, {run:?}, {after:?}"))
+    }
+
+    /// The times before a moment in which no tick ran for longer than the plan says, from when until when.
+    pub(super) fn gaps(&mut self, before: u64) -> Vec<(u64, u64)> {
+        self.waiting.sort_unstable();
+        let settled = self.waiting.partition_point(|at| *at < before);
+        let gaps = self.waiting[..settled].windows(2).map(|two| (two[0], two[1]));
+        let gaps = gaps.filter(|(one, next)| next - one >= 2 * TICK.as_micros() as u64).collect();
+        // The last one begins the next gap.
+        self.waiting.drain(..settled.saturating_sub(1));
+        gaps
     }
 }
 
@@ -138,7 +153,8 @@ impl Leaders {
                 found.push((led.at, format!("a singleton worked without a valid lease: {led:?}")));
             }
             let last = self.last.filter(|last| last.fence > led.fence);
-            found.extend(last.map(|last| (led.at, format!("two singletons at once: {last:?}, {led:?}"))));
+            let beside = self.last.filter(|last| last.fence == led.fence && last.by != led.by).or(last);
+            found.extend(beside.map(|last| (led.at, format!("two singletons at once: {last:?}, {led:?}"))));
             self.terms += u64::from(self.last.is_none_or(|last| last.fence < led.fence));
             self.last = last.or(Some(led));
         }

@@ -6,7 +6,8 @@ use leasehold::Fence;
 use leasehold_testing::history::Held;
 use serde::{Deserialize, Serialize};
 
-use super::worker::Said;
+use super::{leading::Led, worker::Said};
+use crate::load::{Loss, micros};
 
 /// A lie of one process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -20,6 +21,16 @@ pub(super) enum Lie {
     ATickTwice,
     /// Once it says of a lost lease that the loss was told a minute late.
     ALateLoss,
+    /// It says of a lease that was to be renewed that it was lost, each second.
+    ALoss,
+    /// Once it says that a request has no answer.
+    Silence,
+    /// Once it says that a request failed in a way that no fault explains.
+    AStrangeFailure,
+    /// Once it says that it worked as the singleton while another one did, with the same fence.
+    ASingletonTwice,
+    /// It ends with a lease that it never gives back.
+    ALeftover,
     /// It never gives back some memory, each second.
     Memory,
     /// It never closes a file, each second.
@@ -56,6 +67,24 @@ impl Liar {
                     self.told = true;
                 }
             }
+            Lie::ASingletonTwice => {
+                let again = said.led.last().map(|led| Led { at: led.at + 1, by: led.by + 1, ..*led });
+                self.told = again.is_some();
+                said.led.extend(again);
+            }
+            Lie::Silence => {
+                said.report.unanswered.push("a lie".to_owned());
+                self.told = true;
+            }
+            Lie::AStrangeFailure => {
+                said.report.errors.insert("restarted".to_owned(), 1);
+                self.told = true;
+            }
+            Lie::ALoss => {
+                let (resource, reason) = ("load/0".to_owned(), "a lie".to_owned());
+                said.report.losses.push(Loss { at: micros(), resource, fence: 0, reason, found: true });
+            }
+            Lie::ALeftover => self.told = true,
             lie => self.told = said.report.held.iter_mut().any(|held| change(lie, held)),
         }
     }

@@ -7,8 +7,8 @@ use crate::{
     outages::scenario::{GRACE, LONGEST_TTL},
 };
 
-/// For how long an outage that a limit of the documentation allows has consequences.
-const CONSEQUENCES: u64 = (LONGEST_TTL.as_micros() + GRACE.as_micros()) as u64;
+/// For how long a fault has consequences when it is over: a lease that it broke is over after a TTL, and that is known a grace later.
+pub(super) const CONSEQUENCES: u64 = (LONGEST_TTL.as_micros() + GRACE.as_micros()) as u64;
 
 /// A time in which a limit of the documentation allows conflicts.
 #[derive(Clone, Debug)]
@@ -17,8 +17,6 @@ pub(super) struct Allowed {
     /// `u64::MAX` while it lasts.
     pub(super) until: u64,
     pub(super) why: &'static str,
-    /// The only resource of which it is true, if there is one.
-    pub(super) resource: Option<String>,
 }
 
 impl Allowed {
@@ -29,13 +27,12 @@ impl Allowed {
 
     /// Returns true if the limit allows a conflict.
     pub(super) fn allows(&self, conflict: &Conflict) -> bool {
-        let is_its = |name: &String| conflict.what.contains(&format!("ResourceName({name})"));
-        self.covers(micros_of(conflict.from)) && self.resource.as_ref().is_none_or(is_its)
+        self.covers(micros_of(conflict.from))
     }
 
-    /// Returns true if the limit is one for all resources, and a lease was there in its time.
+    /// Returns true if a lease was there in its time.
     pub(super) fn touches(&self, held: &Held) -> bool {
-        self.resource.is_none() && micros_of(held.ended()) > self.from && micros_of(held.asked) < self.last()
+        micros_of(held.ended()) > self.from && micros_of(held.asked) < self.last()
     }
 
     /// The moment until which it has consequences.

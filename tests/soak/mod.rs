@@ -6,8 +6,11 @@
 //! counted; all else that breaks a promise is a violation.
 
 pub(crate) mod checks;
+mod checks_of_faults;
 mod client;
+mod failures;
 mod fault;
+mod judge;
 mod leading;
 mod ledger;
 mod lie;
@@ -17,9 +20,12 @@ mod picture;
 mod report;
 mod revoked;
 mod sampler;
+mod spans;
 mod stage;
+mod tables;
 mod topology;
 mod totals;
+mod watching;
 mod worker;
 
 use std::{
@@ -101,6 +107,7 @@ pub(crate) fn holds(time: Duration) -> bool {
     violations.iter().take(20).for_each(|violation| println!("  {violation}"));
     println!("the report is {}", folder.join("report.md").display());
     let verdict = if violations.is_empty() { "ok" } else { "FAILED" };
+    println!("{}", facts.coverage());
     println!("\ntest result: {verdict}. {} violations", violations.len());
     violations.is_empty()
 }

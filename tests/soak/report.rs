@@ -83,6 +83,7 @@ impl Facts<'_> {
             self.seed,
             std::thread::available_parallelism().map_or(0, usize::from),
         );
+        let _ = write!(page, "{}.\n\n", self.coverage());
         page += &self.topologies();
         page += &self.faults();
         page += &self.processes();
@@ -124,9 +125,14 @@ impl Facts<'_> {
         });
         row("terms of the singleton", &|it| it.leaders.terms.to_string());
         row("histories accepted by an external checker", &|it| it.totals.accepted.to_string());
-        row("losses told up to 0.1 s late, for want of a processor", &|it| {
-            it.totals.a_little_late.to_string()
+        row("losses told up to 0.1 s late, which no stall shows", &|it| it.totals.a_little_late.to_string());
+        row("losses that a release found", &|it| it.totals.found_lost.to_string());
+        row("losses of leases to be renewed", &|it| counts(&it.totals.losses));
+        row("resources, and pairs of their leases compared", &|it| {
+            format!("{}, {}", it.granted.len(), it.totals.pairs)
         });
+        row("faults long enough to ask for grants beside them", &|it| it.totals.progress.to_string());
+        row("ticks missing outside of faults", &|it| it.totals.missing_ticks.to_string());
         row("conflicts that limits.md documents", &|it| counts(&it.totals.documented));
         row("violations", &|it| it.violations.len().to_string());
         text + "\n"
@@ -188,42 +194,6 @@ impl Facts<'_> {
         }
         text + "\n"
     }
-
-    fn samples(&self) -> String {
-        let mut text = "second".to_owned();
-        for stage in self.stages {
-            let name = stage.name;
-            let _ = write!(text, ",{name}: grants,{name}: losses");
-            for process in 0..locked(&stage.samples).len() {
-                let _ = write!(text, ",{name} {process}: KiB,{name} {process}: files");
-            }
-        }
-        for second in 0..self.seconds() {
-            let _ = write!(text, "\n{second}");
-            for stage in self.stages {
-                let it = locked(&stage.ledger).seconds.get(second).copied().unwrap_or_default();
-                let _ = write!(text, ",{},{}", it.grants, it.losses);
-                for samples in locked(&stage.samples).iter() {
-                    let sample = samples.0.get(second).copied().unwrap_or_default();
-                    let _ = write!(text, ",{},{}", sample.memory, sample.files);
-                }
-            }
-        }
-        text + "\n"
-    }
-
-    fn faults_in_rows(&self) -> String {
-        let mut text = "topology,fault,from,until,again,lost,words\n".to_owned();
-        for stage in self.stages {
-            for it in locked(&stage.suffered).iter() {
-                let [from, until] = [it.from, it.until].map(|at| at.saturating_sub(self.began) as f64 / 1e6);
-                let (name, fault, again) = (stage.name, it.fault.name(), it.again as f64 / 1e6);
-                let _ =
-                    writeln!(text, "{name},{fault},{from:.3},{until:.3},{again:.3},{},{}", it.lost, it.words);
-            }
-        }
-        text
-    }
 }
 
 /// How far a soak is, in one line.
@@ -253,7 +223,7 @@ fn in_seconds(micros: u64) -> String {
 }
 
 /// Counts with their names, the largest first.
-fn counts<K: AsRef<str>>(counts: &BTreeMap<K, u64>) -> String {
+pub(super) fn counts<K: AsRef<str>>(counts: &BTreeMap<K, u64>) -> String {
     let mut counts: Vec<_> = counts.iter().map(|(name, count)| (*count, name.as_ref())).collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
     let words: Vec<_> = counts.iter().map(|(count, name)| format!("{count} {name}")).collect();

@@ -7,19 +7,22 @@ use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
 use actix::Addr;
 use leasehold::{Acquire, LockManager, Revoke};
-use leasehold_testing::history::History;
+use leasehold_testing::history::{Conflict, History};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::{Deserialize, Serialize};
 use tokio::{task::JoinHandle, time::sleep};
 
-use super::worker::{Notes, Task};
-use crate::load::{Work, micros};
+use super::{
+    spans::Spans,
+    worker::{Notes, Task},
+};
+use crate::load::{Work, micros, micros_of};
 
 /// How many resources are taken back.
-const RESOURCES: usize = 2;
+pub(super) const RESOURCES: usize = 2;
 const TTL: Duration = Duration::from_secs(3);
 
-/// A lock that was taken back, from when until when, in microseconds since the host was started.
+/// A lock that was taken back, from the end of the grace until the answer, in microseconds since the host was started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Taken {
     pub(super) resource: String,
@@ -29,8 +32,21 @@ pub(super) struct Taken {
     pub(super) finished: usize,
     /// How many lost it.
     pub(super) taken: usize,
-    /// True without an answer.
+    /// True without an answer: then it may be carried out as long as a fault keeps the servers from it.
     pub(super) failed: bool,
+}
+
+impl Taken {
+    /// Returns true if a holder that was not told yet explains a conflict: the lease was taken before the next one was granted, and
+    /// nothing renews it after that, so it was over a TTL later.
+    pub(super) fn explains(&self, conflict: &Conflict, spans: &Spans) -> bool {
+        let until = if self.failed { spans.end_of(self.until) } else { self.until };
+        let last = until.saturating_add(TTL.as_micros() as u64);
+        conflict.what.contains(&format!("ResourceName({})", self.resource))
+            && (self.taken > 0 || self.failed)
+            && self.from <= micros_of(conflict.from)
+            && micros_of(conflict.until) <= last
+    }
 }
 
 /// The name of a resource that is taken back.
@@ -92,7 +108,7 @@ async fn revoke(locks: Addr<LockManager>, notes: Notes, stop: Rc<Cell<bool>>, mu
         sleep(Duration::from_millis(random.random_range(500..3_000))).await;
         let resource = name(random.random_range(0..RESOURCES));
         let grace = [0, 300, 1_500][random.random_range(0..3)];
-        let from = micros();
+        let from = micros() + grace * 1_000;
         let revoke = Revoke::new(&resource).reason("the soak").grace(Duration::from_millis(grace));
         let answer = locks.send(revoke).await.unwrap();
         let (finished, taken) = answer.as_ref().map_or((0, 0), |it| (it.finished, it.taken));

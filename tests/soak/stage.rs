@@ -1,6 +1,7 @@
 //! One topology on its way through the soak: its servers, its processes, its ledger, and one fault after the other.
 
 use std::{
+    collections::BTreeSet,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
@@ -12,7 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use leasehold_testing::waiting::{PATIENCE, until};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use super::{
@@ -27,16 +27,14 @@ use super::{
     worker::{Said, Task},
 };
 use crate::{
-    load::{Plan, micros, name},
-    outages::scenario::{FIRST_KEPT, plan},
+    load::{Plan, micros},
+    outages::scenario::plan,
 };
 
 /// How many processes each topology has.
-const PROCESSES: usize = 2;
-/// The time within which all must be granted again after a fault: longer than a machine that compiles beside it is busy.
-const AGAIN: Duration = PATIENCE.saturating_mul(3);
+pub(super) const PROCESSES: usize = 2;
 /// The pause between two looks at what goes on.
-const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// A fault that was.
 #[derive(Clone, Debug)]
@@ -57,7 +55,7 @@ pub(super) struct Stage {
     pub(super) name: &'static str,
     pub(super) ledger: Arc<Mutex<Ledger>>,
     pub(super) suffered: Mutex<Vec<Suffered>>,
-    clients: Mutex<Vec<Client>>,
+    pub(super) clients: Mutex<Vec<Client>>,
     pub(super) samples: Mutex<Vec<Samples>>,
     /// What is happening, for who looks on.
     pub(super) now: Mutex<&'static str>,
@@ -121,7 +119,16 @@ impl Stage {
             now: Mutex::new(""),
             is_over: AtomicBool::new(false),
         };
-        (stage, Ground { number, topology, network: setting.network.clone(), ahead: None })
+        (
+            stage,
+            Ground {
+                number,
+                topology,
+                network: setting.network.clone(),
+                ahead: None,
+                spared: BTreeSet::new(),
+            },
+        )
     }
 
     /// Lets one fault follow the other until the time is over; then ends the processes, and checks what is left.
@@ -140,6 +147,8 @@ impl Stage {
 
     fn suffer_all(&self, ground: &mut Ground, mut random: StdRng, setting: &Setting<'_>) {
         let mut deck = Deck::new(Fault::all_of(&ground.topology, ground.network.is_some()));
+        locked(&self.ledger).spans.begin("the start", setting.began);
+        locked(&self.ledger).spans.heal(micros(), BTreeSet::new());
         self.wait_for_grants(micros(), ground.topology.is_quorum());
         let is_time = |needed: u64| setting.ends > Instant::now() + Duration::from_secs(needed);
         loop {
@@ -156,7 +165,11 @@ impl Stage {
             self.suffer(fault, ground, &mut random);
         }
         if ground.ahead.is_some() {
+            let from = micros();
+            locked(&self.ledger).spans.begin("the clock is set back", from);
             ground.jump(Duration::ZERO, &mut random);
+            locked(&self.ledger).spans.heal(micros(), BTreeSet::new());
+            self.wait_for_grants(from, ground.topology.is_quorum());
         }
         while is_time(0) {
             thread::sleep(LOOK);
@@ -168,15 +181,17 @@ impl Stage {
         *locked(&self.now) = fault.name();
         let lost = self.lost();
         let from = micros();
+        locked(&self.ledger).spans.begin(fault.name(), from);
         if fault == Fault::Clock && ground.ahead.is_none() && !ground.topology.is_quorum() {
             let why = "the clock of the servers jumped forward";
-            locked(&self.ledger).allowed.push(Allowed { from, until: u64::MAX, why, resource: None });
+            locked(&self.ledger).allowed.push(Allowed { from, until: u64::MAX, why });
         }
         let words = ground.suffer(fault, random).map(|words| {
             let client = client::disturb(&self.clients, fault, random);
             if client.is_empty() { words } else { client }
         });
         let until = micros();
+        locked(&self.ledger).spans.heal(until, std::mem::take(&mut ground.spared));
         for allowed in &mut locked(&self.ledger).allowed {
             if allowed.until == u64::MAX {
                 allowed.until = until;
@@ -192,76 +207,6 @@ impl Stage {
         let lost = self.lost() - lost;
         locked(&self.suffered).push(Suffered { fault, from, until, again, lost, words });
         *locked(&self.now) = "";
-    }
-
-    fn lost(&self) -> u64 {
-        locked(&self.ledger).totals.lost()
-    }
-
-    fn violation(&self, what: String) {
-        locked(&self.ledger).violations.insert(what);
-    }
-
-    /// Waits until every resource that changes hands was granted after a moment, the schedule has ticked, and the singleton worked.
-    fn wait_for_grants(&self, since: u64, is_quorum: bool) {
-        let start = Instant::now();
-        loop {
-            let ledger = locked(&self.ledger);
-            let is_granted =
-                |resource| ledger.granted.get(name(resource).as_bytes()).is_some_and(|last| *last > since);
-            let waits: Vec<_> = (0..FIRST_KEPT).filter(|resource| !is_granted(*resource)).collect();
-            let (ticks, works) = (is_quorum || ledger.last_run > since, ledger.last_led > since);
-            drop(ledger);
-            if waits.is_empty() && ticks && works {
-                return;
-            }
-            if start.elapsed() > AGAIN {
-                let what = format!("resources {waits:?}, schedule: {ticks}, singleton: {works}");
-                self.violation(format!("not granted again within {AGAIN:?} from {since}: {what}"));
-                return;
-            }
-            self.are_well();
-            thread::sleep(LOOK);
-        }
-    }
-
-    /// Notes processes that have ended.
-    fn are_well(&self) {
-        for (number, client) in locked(&self.clients).iter_mut().enumerate() {
-            if let Some(status) = client.process.ended().filter(|_| client.input.is_some()) {
-                client.input = None;
-                self.violation(format!("process {number} of callers has failed: {status}"));
-            }
-        }
-    }
-
-    /// Tells the processes to end, checks all that they said, and that nothing is left in the servers.
-    fn end(&self, ground: &Ground) {
-        *locked(&self.now) = "ends";
-        self.are_well();
-        let mut living = 0;
-        for client in &mut *locked(&self.clients) {
-            living += usize::from(client.input.take().is_some());
-        }
-        for number in 0..PROCESSES {
-            // Not locked meanwhile: somebody counts their files.
-            until("a process of callers ends", || locked(&self.clients)[number].process.ended().is_some());
-        }
-        until("the last lines are read", || locked(&self.ledger).ended >= living);
-        locked(&self.ledger).check(micros(), true);
-        let start = Instant::now();
-        loop {
-            let left = ground.topology.keys_left();
-            if left.is_empty() {
-                return;
-            }
-            // As long as what a clock that was set back has kept.
-            if start.elapsed() > Duration::from_secs(30) {
-                self.violation(format!("keys are left over: {left:?}"));
-                return;
-            }
-            thread::sleep(LOOK);
-        }
     }
 
     /// Looks at the memory and the files of the processes.

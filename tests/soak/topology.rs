@@ -1,14 +1,18 @@
 //! The four topologies, with servers that keep what they acknowledged: append-only files, or replicas that confirm.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
+use leasehold::ResourceName;
 use leasehold_testing::{
-    servers::{MASTERS, RedisCluster, RedisServer, Sentinels},
+    servers::{MASTERS, RedisCluster, RedisServer, Sentinels, place_of_tag},
     waiting::until,
 };
 use rand::{RngExt, rngs::StdRng};
 
-use super::leading::SCHEDULE;
+use super::{fault::Fault, leading::SCHEDULE, watching::resources};
 use crate::{load::Kind, outages::scenario::all_kinds};
 
 /// How many nodes a quorum has, and how many of them fail at a time.
@@ -96,6 +100,22 @@ impl Topology {
                 let first = random.random_range(0..NODES);
                 (first..first + MINORITY).map(|number| number % NODES).collect()
             }
+        }
+    }
+
+    /// The resources that must be granted while a fault hits these servers: all while it is a minority of a quorum, and in a cluster
+    /// those of other masters. The replicas of Sentinel have to confirm every grant, so none is spared there.
+    pub(super) fn spared(&self, fault: Fault, hit: &[usize]) -> BTreeSet<String> {
+        let breaks = |fault| matches!(fault, Fault::Killed | Fault::Frozen | Fault::Cut);
+        let of_a_pair = matches!(fault, Fault::ReplicaKilled | Fault::ReplicaFrozen | Fault::FailedOver);
+        match self {
+            Self::Quorum(_) if breaks(fault) => resources().collect(),
+            Self::Cluster(_) if breaks(fault) || of_a_pair => {
+                // Server and replica take turns, and keep the slots that the first one had.
+                let place = |name: &String| place_of_tag(&ResourceName::new(name).unwrap().encoded());
+                resources().filter(|name| !hit.iter().any(|hit| hit % MASTERS == place(name))).collect()
+            }
+            _ => BTreeSet::new(),
         }
     }
 

@@ -21,8 +21,18 @@ pub(super) struct Totals {
     pub(super) revoked: (u64, u64),
     /// Histories that an external checker accepted.
     pub(super) accepted: u64,
-    /// Losses that were told less than 100 ms too late.
+    /// Losses that were told less than 100 ms too late, without a stall that shows why.
     pub(super) a_little_late: u64,
+    /// Losses that nobody was told of before a release.
+    pub(super) found_lost: u64,
+    /// Losses of leases that were to be renewed, by what explains them.
+    pub(super) losses: BTreeMap<&'static str, u64>,
+    /// Pairs of leases of one resource that were compared.
+    pub(super) pairs: u64,
+    /// Faults that had to leave grants to what they spare.
+    pub(super) progress: u64,
+    /// Ticks that did not come outside of faults.
+    pub(super) missing_ticks: u64,
     /// The conflicts that a limit of the documentation allows, by the limit.
     pub(super) documented: BTreeMap<&'static str, u64>,
 }
@@ -55,6 +65,7 @@ impl Totals {
     pub(super) fn add(&mut self, report: &Report) {
         self.refused += report.refused;
         self.cancelled += report.cancelled;
+        self.found_lost += report.found_lost;
         for (error, count) in &report.errors {
             *self.errors.entry(error.clone()).or_default() += count;
         }

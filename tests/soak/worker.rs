@@ -10,9 +10,11 @@ use std::{
     time::Duration,
 };
 
+use leasehold::Acquire;
 use serde::{Deserialize, Serialize};
 use tokio::{
     sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    task::JoinHandle,
     time::{interval, sleep},
 };
 
@@ -67,16 +69,18 @@ pub(super) fn run(task: Task) {
         let _leading = leading::start(&work.managers[0], &notes, task.schedules);
         let revoked = revoked::start(&work, &notes, &task);
         let mut liar = task.lie.map(Lie::begin);
+        let (mut bursts, mut told) = (Vec::new(), 0);
         let (mut orders, mut second) = (orders(), interval(Duration::from_secs(1)));
         loop {
             tokio::select! {
                 order = orders.recv() => match order {
                     None => break,
-                    Some(time) => burst(&work, &task.plan, time),
+                    Some(time) => bursts.push(burst(&work, &task.plan, time)),
                 },
                 _ = second.tick() => {
                     work.sums_hold().await;
                     let mut said = said(&work, &notes);
+                    told += said.report.told_not_held();
                     if let Some(liar) = &mut liar {
                         liar.lie(&mut said);
                     }
@@ -85,11 +89,17 @@ pub(super) fn run(task: Task) {
             }
         }
         work.finish().await;
-        for task in revoked {
+        for task in revoked.into_iter().chain(bursts) {
             task.await.unwrap();
         }
-        let last = said(&work, &notes);
-        work.shut_down().await;
+        let mut last = said(&work, &notes);
+        last.report.found_lost = work.found_lost(told + last.report.told_not_held()).await;
+        if matches!(task.lie, Some(Lie::ALeftover)) {
+            let lease = work.managers[0].send(Acquire::new("load/left")).await.unwrap();
+            std::mem::forget(lease);
+        } else {
+            work.shut_down().await;
+        }
         say(&Said { is_last: true, ..last });
     });
 }
@@ -117,14 +127,15 @@ fn orders() -> UnboundedReceiver<Duration> {
     orders
 }
 
-/// Has many more callers ask without a pause, for some time.
-fn burst(work: &Work, plan: &Plan, time: Duration) {
+/// Has many more callers ask without a pause, for some time. A panic of one is one of the answer.
+fn burst(work: &Work, plan: &Plan, time: Duration) -> JoinHandle<()> {
     let stop = Rc::new(Cell::new(false));
     let plan = Rc::new(Plan { pause: Duration::ZERO, ..plan.clone() });
-    for number in 0..BURST {
+    let start = |number| {
         let caller = work.caller(plan.callers + number, false, Rc::clone(&plan), Rc::clone(&stop));
-        actix_rt::spawn(caller.run());
-    }
+        actix_rt::spawn(caller.run())
+    };
+    let callers: Vec<_> = (0..BURST).map(start).collect();
     let whole = Rc::clone(&work.stop);
     actix_rt::spawn(async move {
         let ends = actix_rt::time::Instant::now() + time;
@@ -132,5 +143,8 @@ fn burst(work: &Work, plan: &Plan, time: Duration) {
             sleep(Duration::from_millis(50)).await;
         }
         stop.set(true);
-    });
+        for caller in callers {
+            caller.await.unwrap();
+        }
+    })
 }

@@ -50,12 +50,17 @@ fn wrong_fences<'a>(
     held: impl IntoIterator<Item = &'a Held>,
     may_reenter: impl Fn(&Held, Fence) -> bool,
 ) -> Vec<String> {
-    let wrong = |(lease, finding, _): (&Held, _, &[&Held])| match finding {
+    let wrong = |(lease, finding, all): (&Held, _, &[&Held])| match finding {
         Finding::OtherFence(entered) if !may_reenter(lease, entered) => {
             Some(format!("re-entered a hold with {entered:?}: {lease:?}"))
         }
         Finding::Beside(_) | Finding::OtherFence(_) => None,
-        Finding::NotLarger(floor) => Some(format!("{floor:?} was granted before {lease:?} was asked for")),
+        Finding::NotLarger(floor) => {
+            let mut before =
+                all.iter().filter(|other| other.fence == Some(floor) && other.granted <= lease.asked);
+            let before = before.next().map_or_else(|| format!("{floor:?}"), |other| format!("{other:?}"));
+            Some(format!("{before} was granted before {lease:?} was asked for"))
+        }
     };
     replay(held, wrong)
 }
