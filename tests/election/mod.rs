@@ -7,6 +7,7 @@ pub(crate) mod gaps;
 mod gate;
 mod held;
 pub(crate) mod process;
+mod recovery;
 mod schedule_answers;
 mod schedule_faults;
 mod schedules;

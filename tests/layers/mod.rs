@@ -101,7 +101,7 @@ fn the_public_types_are_counted_and_have_one_path_each() {
         ("fenced", 6),
         ("fenced/sql", 2),
         ("partitions", 6),
-        ("schedule", 9),
+        ("schedule", 10),
         ("store", 26),
         ("trace", 4),
     ];

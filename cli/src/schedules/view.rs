@@ -1,6 +1,9 @@
 //! A schedule, as it is shown: the fields of the JSON, the table, and lines.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    fmt::Write,
+    time::{Duration, SystemTime},
+};
 
 use leasehold::{ResourceName, schedule::Status};
 use leasehold_console::view::{HolderView, ResourceView, RunView, stamp};
@@ -138,8 +141,13 @@ fn tone_of(run: &RunView) -> Tone {
 pub(super) fn runs(runs: &[RunView]) -> Table {
     let mut table = Table::new(RUN_COLUMNS);
     for run in runs {
-        let scheduled_for =
-            if run.asked { format!("{} (asked for)", run.scheduled_for) } else { run.scheduled_for.clone() };
+        let mut scheduled_for = run.scheduled_for.clone();
+        if run.asked {
+            scheduled_for += " (asked for)";
+        }
+        if run.attempt > 1 {
+            let _ = write!(scheduled_for, " (attempt {})", run.attempt);
+        }
         let row = Row::default()
             .cell(run.number)
             .cell(scheduled_for)

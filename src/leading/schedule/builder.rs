@@ -6,7 +6,7 @@ use actix::Addr;
 use futures_util::FutureExt;
 
 use super::{
-    Control, Misfire, RunResult, Scheduler, Tick,
+    Control, Misfire, Recover, RunResult, Scheduler, Tick,
     job::TickJob,
     plan::{Rules, TickPlan, seed_of},
     progress::Floor,
@@ -50,6 +50,7 @@ use crate::{
 /// * [`at_most`](Self::at_most): no limit. [`at_least`](Self::at_least), [`jitter`](Self::jitter): zero.
 /// * [`ttl`](Self::ttl), [`finish_within`](Self::finish_within): the TTL of the lock manager, and a tenth of it.
 /// * [`history`](Self::history): 20 runs.
+/// * [`recover`](Self::recover): `Recover::Skip`. [`pause_after`](Self::pause_after): never.
 #[derive(Clone)]
 #[must_use = "a schedule does nothing until it is started"]
 pub struct Schedule {
@@ -61,6 +62,8 @@ pub struct Schedule {
     jitter: Duration,
     overlap: u32,
     history: u32,
+    recover: Recover,
+    pause_after: Option<u32>,
     ttl: Option<Duration>,
     finish_within: Option<Duration>,
 }
@@ -96,6 +99,8 @@ impl Schedule {
             jitter: Duration::ZERO,
             overlap: 1,
             history: 20,
+            recover: Recover::Skip,
+            pause_after: None,
             ttl: None,
             finish_within: None,
         }
@@ -144,6 +149,21 @@ impl Schedule {
     /// Sets the number of runs that the store remembers, 1 to 100. Default: 20.
     pub const fn history(mut self, runs: u32) -> Self {
         self.history = runs;
+        self
+    }
+
+    /// Sets the policy for runs that did not end, such as those of a process that died. Needs a store with fences, and a
+    /// [`history`](Self::history) that still has the run. Default: [`Recover::Skip`].
+    pub const fn recover(mut self, recover: Recover) -> Self {
+        self.recover = recover;
+        self
+    }
+
+    /// Sets the number of runs in a row that failed, panicked or took too long, after which the schedule pauses, as by
+    /// [`Control::pause`]: for the whole fleet, until it is resumed. From 1 to the number of runs in the
+    /// [`history`](Self::history). Default: it does not pause by itself.
+    pub const fn pause_after(mut self, failures: u32) -> Self {
+        self.pause_after = Some(failures);
         self
     }
 
@@ -216,6 +236,18 @@ impl Schedule {
         if let Misfire::All(most) = self.misfire {
             number("schedule.misfire", most, 1_000)?;
         }
+        let repeats = match self.recover {
+            Recover::Skip => 0,
+            Recover::Again { at_most } => {
+                number("schedule.recover", at_most, 100)?;
+                at_most
+            }
+        };
+        let history = number("schedule.history", self.history, 100)?;
+        let pause_after = match self.pause_after {
+            None => 0,
+            Some(failures) => number("schedule.pause_after", failures, self.history)?,
+        };
         Ok(Rules {
             plan,
             misfire: self.misfire,
@@ -223,7 +255,9 @@ impl Schedule {
             seed: seed_of(&self.name),
             at_least: whole_millis("schedule.at_least", self.at_least)?,
             at_once: number("schedule.overlap", self.overlap, 1_000)?,
-            history: number("schedule.history", self.history, 100)?,
+            history,
+            repeats,
+            pause_after,
         })
     }
 }

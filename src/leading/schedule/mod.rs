@@ -12,7 +12,7 @@
 //! not run. No process's time of day is used. (Only `Schedule::cron` looks at it, to refuse an expression whose years are over.)
 //!
 //! # What a tick may cost
-//! * A process that dies after a claim takes that tick with it.
+//! * A process that dies after a claim takes that tick with it, unless [`Recover`] has the next one run it again.
 //! * While nobody runs the schedule ticks are missed, and [`Misfire`] says which are made up for: after a process was killed
 //!   or frozen for up to a TTL, after SIGTERM for as long as the run that goes on, which has
 //!   [`finish_within`](Schedule::finish_within).
@@ -32,6 +32,7 @@ mod job;
 mod notebook;
 mod plan;
 mod progress;
+mod recovery;
 mod state;
 mod term;
 mod tick;
@@ -41,5 +42,6 @@ pub use self::{
     control::{Control, Scheduler},
     job::RunResult,
     plan::Misfire,
+    recovery::Recover,
     tick::{Outcome, Run, Status, Tick},
 };

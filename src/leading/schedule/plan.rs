@@ -93,6 +93,10 @@ pub(super) struct Rules {
     pub(super) at_least: Millis,
     pub(super) at_once: usize,
     pub(super) history: usize,
+    /// How often a tick is run again whose run did not end.
+    pub(super) repeats: u32,
+    /// The number of failures in a row after which the schedule pauses. Zero: it does not.
+    pub(super) pause_after: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +112,8 @@ pub(super) enum Step {
 pub(super) struct WantedTick {
     pub(super) scheduled_for: Millis,
     pub(super) asked: bool,
+    /// The number of attempts before this one.
+    pub(super) repeats: u32,
 }
 
 impl Rules {
@@ -130,7 +136,7 @@ impl Rules {
                 backward.take(most as usize).last().unwrap_or(latest)
             }
         };
-        Step::Claim(WantedTick { scheduled_for, asked: false })
+        Step::Claim(WantedTick { scheduled_for, asked: false, repeats: 0 })
     }
 
     /// Returns the tick before this one, if it is later than the `last` that was run.
@@ -166,7 +172,17 @@ mod tests {
     const PLAN: TickPlan = TickPlan::Every(100);
 
     fn rules(misfire: Misfire, jitter: Millis) -> Rules {
-        Rules { plan: PLAN, misfire, jitter, seed: 7, at_least: 0, at_once: 1, history: 2 }
+        Rules {
+            plan: PLAN,
+            misfire,
+            jitter,
+            seed: 7,
+            at_least: 0,
+            at_once: 1,
+            history: 2,
+            repeats: 0,
+            pause_after: 0,
+        }
     }
 
     fn due(misfire: Misfire, last: Millis, now: Millis) -> Step {
@@ -174,7 +190,7 @@ mod tests {
     }
 
     fn claim(scheduled_for: Millis) -> Step {
-        Step::Claim(WantedTick { scheduled_for, asked: false })
+        Step::Claim(WantedTick { scheduled_for, asked: false, repeats: 0 })
     }
 
     #[test]

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use super::{
     plan::{Rules, Step, TickPlan, WantedTick},
     progress::ScheduleProgress,
-    tick::{Entry, Millis, Outcome, Status, Tick, check_time, millis, time_of},
+    recovery::unfinished,
+    tick::{Entry, Millis, Outcome, Status, Tick, check_time, is_zero, millis, time_of},
 };
 use crate::core::{Fence, Token};
 
@@ -26,6 +27,9 @@ pub(super) struct ScheduleState {
     /// The time of the last claim.
     started: Millis,
     pub(super) paused: bool,
+    /// The last run whose failure counts no more, because the schedule was resumed after it.
+    #[serde(skip_serializing_if = "is_zero")]
+    forgiven: u64,
     asked: Option<AskedRun>,
     runs: VecDeque<Entry>,
     /// The fields of a later version, which are left as they are.
@@ -85,10 +89,16 @@ impl ScheduleState {
         if running >= rules.at_once {
             return Step::Wait(None);
         }
+        let unfinished = || unfinished(self.runs.iter(), fence?.get(), rules.repeats);
         let step = match &self.asked {
-            Some(asked) => Step::Claim(WantedTick { scheduled_for: asked.at, asked: true }),
+            Some(asked) => Step::Claim(WantedTick { scheduled_for: asked.at, asked: true, repeats: 0 }),
             None if self.paused => Step::Wait(None),
-            None => rules.due(self.progress.last, now),
+            None => match unfinished() {
+                Some(&Entry { scheduled_for, asked, repeats, .. }) => {
+                    Step::Claim(WantedTick { scheduled_for, asked, repeats: repeats.saturating_add(1) })
+                }
+                None => rules.due(self.progress.last, now),
+            },
         };
         let rests_until =
             if self.progress.number == 0 { 0 } else { self.started.saturating_add(rules.at_least) };
@@ -107,18 +117,19 @@ impl ScheduleState {
         history: usize,
         now: Millis,
     ) -> Tick {
-        let WantedTick { scheduled_for, asked } = wanted;
-        if asked {
-            self.asked.take().into_iter().for_each(|asked| self.progress.serve(asked.id));
-        } else {
-            self.progress.last = scheduled_for;
+        let WantedTick { scheduled_for, asked, repeats } = wanted;
+        match (repeats, asked) {
+            (0, true) => self.asked.take().into_iter().for_each(|asked| self.progress.serve(asked.id)),
+            (0, false) => self.progress.last = scheduled_for,
+            // Its tick was claimed before.
+            _ => {}
         }
         self.progress.number += 1;
         self.claim = token.to_hex();
         self.fence = fence.map_or(self.fence, Fence::get);
         self.started = now;
         let (number, fence) = (self.progress.number, fence.map(Fence::get));
-        let entry = Entry { number, scheduled_for, fence, asked, started: now, ..Entry::default() };
+        let entry = Entry { number, scheduled_for, fence, asked, repeats, started: now, ..Entry::default() };
         self.runs.push_front(entry.clone());
         self.runs.truncate(history);
         entry.tick()
@@ -128,17 +139,26 @@ impl ScheduleState {
         self.claim == token.to_hex()
     }
 
-    /// Writes down the end of a run, if the history still has it.
-    pub(super) fn ended(&mut self, number: u64, took: Duration, outcome: &Outcome) {
+    /// Writes down the end of a run, if the history still has it. Pauses if so many runs have failed in a row, and not zero.
+    pub(super) fn ended(&mut self, number: u64, took: Duration, outcome: &Outcome, pause_after: usize) {
         for run in self.runs.iter_mut().filter(|run| run.number == number) {
             // JSON has all that an outcome has.
             run.ended = Some((millis(took), serde_json::to_value(outcome).unwrap_or_default()));
         }
+        self.paused |= pause_after > 0 && self.failures() >= pause_after;
+    }
+
+    /// Returns the number of runs that failed in a row, of those that have ended since the last resumption.
+    pub(super) fn failures(&self) -> usize {
+        let ended = self.runs.iter().filter(|run| run.number > self.forgiven).filter_map(Entry::outcome);
+        let in_a_row = ended.take_while(|outcome| *outcome != Outcome::Done);
+        in_a_row.filter(Outcome::is_failure).count()
     }
 
     pub(super) fn resume(&mut self, now: Millis) {
         if std::mem::take(&mut self.paused) {
             self.progress.last = self.progress.last.max(now);
+            self.forgiven = self.progress.number;
         }
     }
 
@@ -163,123 +183,4 @@ impl ScheduleState {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::leading::schedule::plan::Misfire;
-
-    const PLAN: TickPlan = TickPlan::Every(100);
-
-    fn begun(now: Millis) -> ScheduleState {
-        ScheduleState::begun(now, Token::from_bits(1))
-    }
-
-    fn rules() -> Rules {
-        Rules { plan: PLAN, misfire: Misfire::Once, jitter: 0, seed: 0, at_least: 0, at_once: 1, history: 2 }
-    }
-
-    fn step(state: &ScheduleState, rules: &Rules, running: usize, now: Millis) -> Step {
-        state.step(rules, Some(Fence::new(5)), running, now)
-    }
-
-    fn claim(state: &mut ScheduleState, now: Millis) -> Tick {
-        let Step::Claim(wanted) = step(state, &rules(), 0, now) else { panic!("nothing is due") };
-        state.claim(wanted, Token::from_bits(u128::from(now)), Some(Fence::new(5)), 2, now)
-    }
-
-    #[test]
-    fn who_has_a_smaller_fence_than_the_last_claim_is_overtaken() {
-        let mut state = begun(0);
-        claim(&mut state, 100);
-        let step = |fence| state.step(&rules(), fence, 0, 200);
-        assert_eq!(step(Some(Fence::new(4))), Step::Overtaken);
-        assert!(matches!(step(Some(Fence::new(5))), Step::Claim(_)));
-        assert!(matches!(step(None), Step::Claim(_)), "a store without fences");
-    }
-
-    #[test]
-    fn runs_do_not_overlap_and_rest_for_the_shortest_time() {
-        let (mut state, mut rules) = (begun(0), rules());
-        claim(&mut state, 100);
-        assert_eq!(step(&state, &rules, 1, 200), Step::Wait(None));
-        rules.at_once = 2;
-        assert!(matches!(step(&state, &rules, 1, 200), Step::Claim(_)));
-        rules.at_least = 250;
-        assert_eq!(step(&state, &rules, 0, 349), Step::Wait(Some(350)));
-        assert!(matches!(step(&state, &rules, 0, 350), Step::Claim(WantedTick { scheduled_for: 300, .. })));
-    }
-
-    #[test]
-    fn a_run_that_was_asked_for_is_run_once_also_in_a_pause_and_takes_no_tick_away() {
-        let mut state = begun(0);
-        state.paused = true;
-        state.ask(Token::from_bits(1), 30);
-        state.ask(Token::from_bits(2), 40);
-        let tick = claim(&mut state, 50);
-        assert_eq!((tick.number, tick.scheduled_for, tick.asked), (1, time_of(30), true));
-        state.ask(Token::from_bits(1), 60);
-        assert_eq!(step(&state, &rules(), 0, 60), Step::Wait(None), "a repeat");
-        state.paused = false;
-        assert_eq!(claim(&mut state, 100).scheduled_for, time_of(100));
-    }
-
-    #[test]
-    fn the_history_has_the_latest_runs_and_reads_back() {
-        let mut state = begun(0);
-        for now in [100, 200, 300] {
-            claim(&mut state, now);
-        }
-        state.ended(1, Duration::from_millis(7), &Outcome::Done);
-        state.ended(2, Duration::from_millis(7), &Outcome::failed(&"x".repeat(201)));
-        let history = state.status(0).history;
-        assert_eq!(history.iter().map(|run| run.tick.number).collect::<Vec<_>>(), [3, 2]);
-        let failed = Outcome::Failed(format!("{}…", "x".repeat(200)));
-        assert_eq!(history[1].ended, Some((Duration::from_millis(7), failed)));
-        let text = serde_json::to_string(&state).unwrap();
-        assert_eq!(serde_json::from_str::<ScheduleState>(&text).unwrap(), state);
-    }
-
-    #[test]
-    fn what_a_later_version_has_written_is_left_as_it_is() {
-        let mut state = begun(0);
-        claim(&mut state, 100);
-        state.ended(1, Duration::ZERO, &Outcome::failed("no paper"));
-        let text = serde_json::to_string(&state).unwrap();
-        let later = text.replace(r#"{"failed":"#, r#"{"postponed":"#).replacen('{', r#"{"new":{"er":1},"#, 1);
-        let mut state: ScheduleState = serde_json::from_str(&later).unwrap();
-        assert_eq!(state.status(0).history[0].ended, Some((Duration::ZERO, Outcome::Unknown)));
-        claim(&mut state, 200);
-        let text = serde_json::to_string(&state).unwrap();
-        assert!(text.contains(r#""new":{"er":1}"#) && text.contains(r#"{"postponed":"no paper"}"#), "{text}");
-    }
-
-    #[test]
-    fn a_run_that_was_asked_for_is_not_compared_with_the_clock_and_a_last_tick_in_the_future_shows() {
-        let mut state = begun(1_000);
-        assert!(!state.is_ahead(&PLAN, 950) && state.is_ahead(&PLAN, 850));
-        state.ask(Token::from_bits(1), 1_030);
-        let wanted = WantedTick { scheduled_for: 1_030, asked: true };
-        assert_eq!(step(&state, &rules(), 0, 10), Step::Claim(wanted));
-    }
-
-    #[test]
-    fn times_after_the_year_9999_and_numbers_that_cannot_be_counted_on_are_told_apart_from_others() {
-        let check = |text: &str| serde_json::from_str::<ScheduleState>(text).unwrap().check();
-        let (latest, later) = (253_402_300_799_999_u64, 253_402_300_800_000_u64);
-        for (text, field) in [
-            (r#"{"last":TIME}"#, "last"),
-            (r#"{"started":TIME}"#, "started"),
-            (r#"{"asked":{"at":TIME,"id":"1"}}"#, "asked.at"),
-            (r#"{"runs":[{},{"scheduled_for":TIME}]}"#, "runs.scheduled_for"),
-            (r#"{"runs":[{},{"started":TIME}]}"#, "runs.started"),
-        ] {
-            assert_eq!(check(&text.replace("TIME", &latest.to_string())), Ok(()), "{field}");
-            for time in [later, u64::MAX] {
-                let told = format!("{field} is {time}, after the year 9999");
-                assert_eq!(check(&text.replace("TIME", &time.to_string())), Err(told));
-            }
-        }
-        assert_eq!(check(r#"{"number":9007199254740992}"#), Ok(()));
-        let told = "number is 18446744073709551615, more than 9007199254740992".to_owned();
-        assert_eq!(check(r#"{"number":18446744073709551615}"#), Err(told));
-    }
-}
+mod tests;

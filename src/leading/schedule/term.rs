@@ -240,13 +240,23 @@ impl RunnerTerm {
         self.ended.push_back(ended);
     }
 
+    fn is_paused_for_failures(&self) -> bool {
+        let pause_after = self.job.rules.pause_after;
+        let state = self.notebook.state.as_ref().filter(|state| state.paused && pause_after > 0);
+        state.is_some_and(|state| state.failures() >= pause_after)
+    }
+
     /// Writes down the ends of runs. What a call that is cancelled has not written is written by the next one.
     async fn write_down(&mut self) {
+        let pause_after = self.job.rules.pause_after;
         while let Some(EndedRun { number, took, outcome }) = self.ended.front() {
-            let end = |state: &mut ScheduleState, _| state.ended(*number, *took, outcome);
+            let end = |state: &mut ScheduleState, _| state.ended(*number, *took, outcome, pause_after);
             if let Err(error) = self.notebook.change(Redone::Harmless, end).await {
                 let (name, error) = (&self.job.control.name, one_line(&error));
                 tracing::warn!(schedule = %name, number, error, "the end of a tick is not in the history");
+            } else if outcome.is_failure() && self.is_paused_for_failures() {
+                let name = &self.job.control.name;
+                tracing::error!(schedule = %name, number, pause_after, "a schedule has paused, because its runs failed one after the other");
             }
             self.ended.pop_front();
         }

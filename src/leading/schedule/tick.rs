@@ -54,6 +54,9 @@ pub struct Tick {
     pub fence: Option<Fence>,
     /// True if the plan does not have it: it was [asked for](super::Control::run_now).
     pub asked: bool,
+    /// The number of the attempt: 1, and more if the runs before it [did not end](super::Recover). All attempts have the same
+    /// `scheduled_for`, and each has a `number` of its own.
+    pub attempt: u32,
 }
 
 /// A run of the past, or one that goes on.
@@ -116,9 +119,19 @@ impl Outcome {
         Self::Failed(cut(error, MOST_TOLD))
     }
 
+    /// Returns true if the work is to blame.
+    pub(super) const fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Panicked(_) | Self::TimedOut)
+    }
+
     pub(super) fn panicked(message: &str) -> Self {
         Self::Panicked(cut(message, MOST_TOLD))
     }
+}
+
+/// Returns true if the register need not keep a number, because it is the default.
+pub(super) fn is_zero<Number: Default + PartialEq>(number: &Number) -> bool {
+    *number == Number::default()
 }
 
 /// A run, as the register keeps it.
@@ -129,6 +142,9 @@ pub(super) struct Entry {
     pub(super) scheduled_for: Millis,
     pub(super) fence: Option<u64>,
     pub(super) asked: bool,
+    /// The number of attempts before this one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) repeats: u32,
     pub(super) started: Millis,
     /// The milliseconds that it took, and its outcome, which a later version may have written.
     pub(super) ended: Option<(u64, Value)>,
@@ -144,13 +160,19 @@ impl Entry {
             scheduled_for: time_of(self.scheduled_for),
             fence: self.fence.map(Fence::new),
             asked: self.asked,
+            attempt: self.repeats.saturating_add(1),
         }
     }
 
+    /// Returns what became of it. `None` if it has no end yet.
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        let (_, outcome) = self.ended.as_ref()?;
+        Some(Outcome::deserialize(outcome).unwrap_or(Outcome::Unknown))
+    }
+
     pub(super) fn run(&self) -> Run {
-        let ended = self.ended.as_ref().map(|(took, outcome)| {
-            (Duration::from_millis(*took), Outcome::deserialize(outcome).unwrap_or(Outcome::Unknown))
-        });
+        let took = self.ended.as_ref().map(|(took, _)| Duration::from_millis(*took));
+        let ended = took.zip(self.outcome());
         Run { tick: self.tick(), started_at: time_of(self.started), ended }
     }
 }

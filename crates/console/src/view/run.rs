@@ -38,6 +38,8 @@ pub struct RunView {
     pub fence: Option<u64>,
     /// True if an operator asked for it.
     pub asked: bool,
+    /// The number of the attempt: more than 1 if the runs of this tick before it did not end.
+    pub attempt: u32,
 }
 
 impl From<&Run> for RunView {
@@ -61,6 +63,7 @@ impl From<&Run> for RunView {
             message,
             fence: run.tick.fence.map(Fence::get),
             asked: run.tick.asked,
+            attempt: run.tick.attempt,
         }
     }
 }
