@@ -1,10 +1,13 @@
 //! `leasehold release`: what a token holds is released, also of another process.
 
-use std::{io, process::ExitCode};
+use std::process::ExitCode;
 
-use leasehold::{Release, ReleaseError, Released, Token};
+use leasehold::{Release, ReleaseError, Released, ResourceName, Token};
 
-use super::name::{self, Name};
+use super::{
+    name::{self, Name},
+    ticket::{self, typed},
+};
 use crate::{
     Failure, looking,
     outcome::{NO, of_change, tell_result},
@@ -20,11 +23,14 @@ use crate::{
 #[command(after_help = "Example:\n  leasehold release orders/42 --token - < token.txt")]
 pub(crate) struct Options {
     /// The name of the resource, as `ls` shows it or as it is
-    #[arg(value_parser = name::name())]
-    name: Name,
+    #[arg(value_parser = name::name(), required_unless_present = "ticket")]
+    name: Option<Name>,
     /// The whole token, 32 digits; `-` reads it from the standard input, so that no list of processes shows it
-    #[arg(long)]
-    token: String,
+    #[arg(long, required_unless_present = "ticket")]
+    token: Option<String>,
+    /// The ticket of `acquire`, `renew` or an application, instead of name and token; `-` as above
+    #[arg(long, conflicts_with_all = ["name", "token"])]
+    ticket: Option<String>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -33,10 +39,13 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let Options { name: Name(name), token, json, source } = options;
-    let token: Token = match token.as_str() {
-        "-" => io::read_to_string(io::stdin())?.trim().parse()?,
-        token => token.parse()?,
+    let Options { name, token, ticket, json, source } = options;
+    let (name, token): (_, Token) = match (ticket, name, token) {
+        (None, Some(Name(name)), Some(token)) => (name.clone(), typed(token)?.trim().parse()?),
+        (ticket, ..) => {
+            let ticket = ticket::read(ticket.as_deref().unwrap_or("-"))?;
+            (ResourceName::decode(ticket.resource())?, ticket.token().parse()?)
+        }
     };
     let answer = looking::with(source, async |locks| {
         locks
