@@ -6,8 +6,9 @@ use humantime_serde::Serde;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::{
-    core::{Fence, LossReason, Mode, Moment},
-    lease::{HandOver, Lease, LeaseLostError, LeaseShared},
+    core::{Fence, InvalidValue, LossReason, Mode, Moment, Owner, ResourceName, Token},
+    lease::{HandOver, Lease, LeaseLostError, LeaseShared, Release},
+    store::Hold,
 };
 
 /// The version of the form of tickets.
@@ -28,7 +29,7 @@ pub struct LeaseTicket {
     version: u32,
     resource: String,
     token: String,
-    pub(crate) owner: Option<String>,
+    owner: Option<String>,
     fence: Option<u64>,
     pub(crate) holds: u64,
     #[serde(with = "ModeForm")]
@@ -125,12 +126,6 @@ impl LeaseTicket {
         &self.resource
     }
 
-    /// Returns the secret of the lease, as [`Token::to_hex`](crate::Token::to_hex) writes it. [`Release`](crate::Release) takes it,
-    /// if nobody is to adopt the lease.
-    pub fn token(&self) -> &str {
-        &self.token
-    }
-
     /// Returns the fence, which stays that of the lease: see [`Lease::fence`](crate::Lease::fence).
     pub fn fence(&self) -> Option<Fence> {
         self.fence.map(Fence::new)
@@ -145,6 +140,23 @@ impl LeaseTicket {
     /// the clocks of two machines are never compared, and it counts for nothing when the ticket is adopted.
     pub fn valid_for(&self) -> Duration {
         *self.valid_for
+    }
+
+    pub(crate) fn hold(&self) -> Result<Hold, InvalidValue> {
+        // What is nearly a token is not told.
+        let hidden = |error| InvalidValue { value: "another text".to_owned(), ..error };
+        let owner = self.owner.as_ref().map(Owner::new).transpose()?;
+        let token = self.token.parse().map_err(hidden)?;
+        Ok(Hold { resource: ResourceName::decode(&self.resource)?, token, owner })
+    }
+}
+
+/// Releases the lease of a ticket that nobody is to adopt.
+impl From<&LeaseTicket> for Release {
+    fn from(ticket: &LeaseTicket) -> Self {
+        let hold = ticket.hold();
+        let token = hold.as_ref().map_or(Token::from_bits(0), |hold| hold.token);
+        Self { resource: hold.map(|hold| hold.resource), token, lease: None, panics: 0 }
     }
 }
 

@@ -68,9 +68,9 @@ impl LockManager {
     }
 
     fn check_adoption(&self, adopt: &Adopt) -> Result<Box<ValidRequest>, AdoptError> {
-        let token = adopt.token()?;
-        self.may_adopt(token)?;
-        Ok(Box::new(self.check(adopt.request()?, token, None)?))
+        let hold = adopt.0.hold()?;
+        self.may_adopt(hold.token)?;
+        Ok(Box::new(self.check(adopt.request(&hold), hold.token, None)?))
     }
 
     fn may_adopt(&self, token: Token) -> Result<(), AdoptError> {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use actix::Message;
 
 use crate::{
-    core::{InvalidValue, Mode, Moment, ResourceName, Token, readable_debug},
+    core::{InvalidValue, Mode, Moment, readable_debug},
     lease::{Lease, LeaseTicket},
     request::{Acquire, Options, Takes, ValidRequest, Wait},
-    store::{Grant, StoreError},
+    store::{Grant, Hold, StoreError},
 };
 
 /// Makes a lease of a ticket ([`Lease::into_ticket`](crate::Lease::into_ticket)). The manager first renews it in the store, whose
@@ -50,12 +50,12 @@ pub(crate) struct Adopted(pub(crate) Box<ValidRequest>, pub(crate) Grant, pub(cr
 
 impl Adopt {
     /// Returns the request for such a lease, with what is left of its limits. It has to be checked as any other.
-    pub(crate) fn request(&self) -> Result<Acquire, InvalidValue> {
+    pub(crate) fn request(&self, Hold { resource, owner, .. }: &Hold) -> Acquire {
         let ticket = &self.0;
         // A limit of zero renewals is not one that a request may have.
         let renew_every = ticket.renew_every.filter(|_| ticket.max_renewals != Some(0));
         let options = Options {
-            owner: ticket.owner.clone(),
+            owner: owner.as_ref().map(|owner| owner.as_str().to_owned()),
             ttl: Some(*ticket.ttl),
             wait: Some(Wait::AtMost(Duration::ZERO)),
             no_renew: renew_every.is_none(),
@@ -67,18 +67,13 @@ impl Adopt {
             heartbeat: ticket.heartbeat.filter(|_| renew_every.is_some()),
             ..Options::default()
         };
-        let mut request = Acquire::with(ResourceName::decode(ticket.resource())?.as_bytes(), options);
+        let mut request = Acquire::with(resource.as_bytes(), options);
         request.takes = match ticket.mode {
             Mode::Exclusive => Takes::Everything { reentrant: true },
             Mode::Shared => Takes::OneOfUnlimited,
             Mode::Permits { count, of } => Takes::Permits { count: count.get(), of: of.get() },
         };
-        Ok(request)
-    }
-
-    pub(crate) fn token(&self) -> Result<Token, InvalidValue> {
-        // What is nearly a token is not told.
-        self.0.token().parse().map_err(|error| InvalidValue { value: "another text".to_owned(), ..error })
+        request
     }
 }
 

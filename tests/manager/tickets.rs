@@ -257,6 +257,12 @@ fn what_is_left_of_the_limits_goes_along() {
         assert!(reason == LossReason::Expired && after == 5, "{reason}, {after} s");
         let (reason, _) = lost(hand_over(ask.clone().heartbeat(secs(3)), secs(2)).await).await;
         assert_eq!(reason, LossReason::HeartbeatMissed);
+        let lease = hand_over(ask.clone().no_renew().lock_delay(secs(20)), secs(3)).await;
+        lease.lost().await;
+        drop(lease);
+        let began = Instant::now();
+        acquire(&giver, Acquire::new("r").wait(secs(60))).await.release().await.unwrap();
+        assert!((19..=21).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
         let lease = hand_over(ask.min_hold(secs(30)), secs(20)).await;
         lease.release().await.unwrap();
         let began = Instant::now();

@@ -5,8 +5,7 @@ use std::{sync::Arc, time::Duration};
 use actix::Addr;
 use futures_util::future::join_all;
 use leasehold::{
-    Acquire, AcquireError, Adopt, AdoptError, Certainty, Config, Layout, LockManager, RedisOptions,
-    RedisStore, Stats, StoreError,
+    Acquire, AcquireError, Adopt, AdoptError, Config, Layout, LockManager, RedisOptions, RedisStore, Stats,
 };
 use leasehold_testing::{
     servers::{RedisCluster, RedisServer, Replicated, Sentinels},

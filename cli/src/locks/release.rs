@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use leasehold::{Release, ReleaseError, Released, ResourceName, Token};
+use leasehold::{Release, ReleaseError, Released};
 
 use super::{
     name::{self, Name},
@@ -40,19 +40,17 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let Options { name, token, ticket, json, source } = options;
-    let (name, token): (_, Token) = match (ticket, name, token) {
-        (None, Some(Name(name)), Some(token)) => (name.clone(), typed(token)?.trim().parse()?),
+    let (name, release) = match (ticket, name, token) {
+        (None, Some(Name(name)), Some(token)) => {
+            (name.to_string(), Release::new(name.as_bytes(), typed(token)?.trim().parse()?))
+        }
         (ticket, ..) => {
             let ticket = ticket::read(ticket.as_deref().unwrap_or("-"))?;
-            (ResourceName::decode(ticket.resource())?, ticket.token().parse()?)
+            (ticket.resource().to_owned(), Release::from(&ticket))
         }
     };
     let answer = looking::with(source, async |locks| {
-        locks
-            .send(Release::new(name.as_bytes(), token))
-            .await
-            .map_err(looking::gone)?
-            .map_err(looking::release)
+        locks.send(release).await.map_err(looking::gone)?.map_err(looking::release)
     });
     let released = match answer {
         Ok(released) => Some(released),
@@ -67,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     };
     tell_result(|| match released {
         _ if *json => print::json(&serde_json::json!({
-            "kind": "released", "resource": name.to_string(), "released": released.is_some(), "still_held": left,
+            "kind": "released", "resource": name, "released": released.is_some(), "still_held": left,
         })),
         Some(Released::Freed) => print::line(&format!("{name} is released")),
         Some(Released::StillHeld { count }) => {

@@ -2,7 +2,7 @@
 
 use std::{io, process::ExitCode, time::Duration};
 
-use leasehold::{Acquire, AcquireError, Adopt, AdoptError, Lease, LeaseTicket, Shutdown};
+use leasehold::{Acquire, AcquireError, Adopt, AdoptError, Lease, LeaseTicket, Release, Shutdown};
 
 use super::name::{self, Name};
 use crate::{
@@ -83,7 +83,7 @@ pub(crate) fn acquire(Asked { name, wait, ttl, source }: &Asked) -> Result<ExitC
 async fn hand_over(locks: &Locks, lease: Lease) -> Result<ExitCode, Failure> {
     let ticket = lease.into_ticket().await?;
     let Err(failure) = print::json(&ticket) else { return Ok(ExitCode::SUCCESS) };
-    locks.send(Adopt(ticket)).await??.release().await?;
+    locks.send(Release::from(&ticket)).await??;
     Err(format!("the ticket could not be written, so it is released: {failure}").into())
 }
 
