@@ -18,11 +18,10 @@ impl LockManager {
     pub(super) fn hand_over(&mut self, HandOver(lease): HandOver) -> Result<Moment, LossReason> {
         let now = self.clock.now();
         let end = now + lease.remaining_at(now);
-        // If it is not in the table, it was lost, or a shutdown is releasing it.
-        let ours = self.records.lease(lease.record).filter(|_| !lease.expired_at(now));
-        let Some(lease) = ours.filter(|lease| lease.end().is_none()) else {
+        // One that is not in the table was lost, or a shutdown is releasing it.
+        if self.records.lease(lease.record).is_none() || lease.end().is_some() {
             return Err(lease.end().unwrap_or(LossReason::ShutDown));
-        };
+        }
         // After a panic nobody has a ticket.
         self.turn.in_hand = Happening::release_again(&Release::of(&lease));
         drop(lease.release(now));

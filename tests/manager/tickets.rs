@@ -158,8 +158,8 @@ fn waiters_of_both_managers_get_it_when_the_adopter_releases_it_and_not_before()
     in_virtual_time(|| async {
         let world = World::new();
         let (giver, adopter, _) = pair(&world);
-        let lease = acquire(&giver, short()).await;
-        // They stand behind the lease of their manager, and ask nobody.
+        let lease = acquire(&giver, short().wait(secs(1))).await;
+        // Those of the giver stand behind its lease, and ask nobody.
         let waiting = [&giver, &giver, &adopter].map(|locks| {
             let asking = locks.send(Acquire::new("r").wait(secs(600)));
             actix_rt::spawn(async move {
@@ -240,7 +240,7 @@ fn what_is_left_of_the_limits_goes_along() {
         };
         let lost = async |lease: Lease| {
             let began = Instant::now();
-            let reason = lease.lost().await;
+            let reason = tokio::time::timeout(secs(600), lease.lost()).await.unwrap();
             drop(lease);
             sleep(secs(60)).await;
             (reason, began.elapsed().as_secs() - 60)
@@ -258,7 +258,7 @@ fn what_is_left_of_the_limits_goes_along() {
         let (reason, _) = lost(hand_over(ask.clone().heartbeat(secs(3)), secs(2)).await).await;
         assert_eq!(reason, LossReason::HeartbeatMissed);
         let lease = hand_over(ask.clone().no_renew().lock_delay(secs(20)), secs(3)).await;
-        lease.lost().await;
+        tokio::time::timeout(secs(600), lease.lost()).await.unwrap();
         drop(lease);
         let began = Instant::now();
         acquire(&giver, Acquire::new("r").wait(secs(60))).await.release().await.unwrap();

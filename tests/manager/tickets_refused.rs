@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use futures_util::FutureExt;
@@ -104,15 +104,32 @@ fn a_ttl_beyond_the_limits_of_the_adopter_is_refused_and_nothing_is_sent() {
     });
 }
 
-/// A clock that panics once when it is told to.
+/// A clock that panics once when it is told to, or jumps.
 #[derive(Debug)]
-struct Armed(RuntimeClock, Arc<AtomicBool>);
+struct Odd(RuntimeClock, Arc<AtomicBool>, Arc<AtomicU64>);
 
-impl Clock for Armed {
+impl Clock for Odd {
     fn now(&self) -> Moment {
         assert!(!self.1.swap(false, Ordering::Relaxed), "the clock was told to panic");
-        self.0.now()
+        self.0.now() + secs(self.2.load(Ordering::Relaxed))
     }
+}
+
+/// The clock, what lets it panic, and the seconds by which it has jumped.
+fn odd_clock() -> (Arc<Odd>, Arc<AtomicBool>, Arc<AtomicU64>) {
+    let (armed, jump) = (Arc::default(), Arc::default());
+    (Arc::new(Odd(RuntimeClock::start(), Arc::clone(&armed), Arc::clone(&jump))), armed, jump)
+}
+
+#[test]
+fn a_lease_that_has_run_out_has_no_ticket_before_anybody_has_seen_that() {
+    in_virtual_time(|| async {
+        let (clock, _, jump) = odd_clock();
+        let giver = World::new().builder().clock(clock).start_here().unwrap();
+        let lease = acquire(&giver, short()).await;
+        jump.store(3_600, Ordering::Relaxed);
+        assert_eq!(lease.into_ticket().await.unwrap_err().reason, LossReason::Expired);
+    });
 }
 
 #[test]
@@ -126,10 +143,8 @@ fn a_lease_whose_manager_panics_over_its_adoption_is_released() {
     in_virtual_time(|| async {
         let world = World::new();
         let (giver, _, store) = pair(&world);
-        let armed = Arc::new(AtomicBool::new(false));
-        let clock = Armed(RuntimeClock::start(), Arc::clone(&armed));
-        let builder = world.builder_on(Arc::new(store.clone())).clock(Arc::new(clock));
-        let adopter = builder.start_here().unwrap();
+        let (clock, armed, _) = odd_clock();
+        let adopter = world.builder_on(Arc::new(store.clone())).clock(clock).start_here().unwrap();
         let ticket = acquire(&giver, Acquire::new("r").ttl(secs(30))).await.into_ticket().await.unwrap();
         store.answer_renewals_after(millis(500));
         let asking = adopter.send(Adopt(ticket));
