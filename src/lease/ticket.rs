@@ -79,6 +79,7 @@ impl Lease {
     /// let job = serde_json::to_string(&lease.into_ticket().await?)?; // a secret
     /// let ticket: LeaseTicket = serde_json::from_str(&job)?; // in another process, within the TTL
     /// let lease = locks.send(Adopt(ticket)).await??;
+    /// lease.release().await?;
     /// # Ok(())
     /// # }
     /// ```
