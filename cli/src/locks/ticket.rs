@@ -1,6 +1,6 @@
 //! `leasehold acquire` and `leasehold renew`: a lock that no process holds, by its ticket.
 
-use std::{io, process::ExitCode, time::Duration};
+use std::{convert::identity, io, process::ExitCode, time::Duration};
 
 use leasehold::{Acquire, AcquireError, Adopt, AdoptError, Lease, LeaseTicket, Release, Shutdown};
 
@@ -55,28 +55,24 @@ pub(crate) fn acquire(Asked { name, wait, ttl, source }: &Asked) -> Result<ExitC
         Some(Wait::Forever) => ask.wait_forever(),
         None => ask,
     };
-    looking::with_manager(
-        source,
-        |manager| manager,
-        async |locks| {
-            let done = tokio::select! {
-                biased;
-                () = looking::interrupted() => Err("interrupted before it was granted".into()),
-                answer = locks.send(ask) => match answer.map_err(looking::gone)? {
-                    Ok(lease) => hand_over(&locks, lease).await,
-                    Err(error @ (AcquireError::Held { .. } | AcquireError::QueueFull { .. })) => {
-                        print::note(&format!("{} is {error}", name.0));
-                        Ok(ExitCode::from(NO))
-                    }
-                    Err(AcquireError::Store(error)) => Err(of_change(error.into(), name.look("show"))),
-                    Err(error) => Err(error.into()),
-                },
-            };
-            // What was granted and not told is released.
-            let _ = locks.send(Shutdown { drain: Duration::ZERO }).await;
-            done
-        },
-    )
+    looking::with_manager(source, identity, async |locks| {
+        let done = tokio::select! {
+            biased;
+            () = looking::interrupted() => Err("interrupted before it was granted".into()),
+            answer = locks.send(ask) => match answer.map_err(looking::gone)? {
+                Ok(lease) => hand_over(&locks, lease).await,
+                Err(error @ (AcquireError::Held { .. } | AcquireError::QueueFull { .. })) => {
+                    print::note(&format!("{}: {error}", name.0));
+                    Ok(ExitCode::from(NO))
+                }
+                Err(AcquireError::Store(error)) => Err(of_change(error.into(), name.look("show"))),
+                Err(error) => Err(error.into()),
+            },
+        };
+        // What was granted and not told is released.
+        let _ = locks.send(Shutdown { drain: Duration::ZERO }).await;
+        done
+    })
 }
 
 /// Prints the ticket of a lease, which is released if that is not possible.

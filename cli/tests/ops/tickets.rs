@@ -3,13 +3,17 @@
 use std::{
     fs::File,
     io::Write,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
-use leasehold::{Acquire, Adopt, LeaseTicket};
+use leasehold::{Acquire, Adopt, Inspect, LeaseTicket};
 use leasehold_testing::servers::RedisServer;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 
-use crate::support::{Ran, acquire, command, run, run_prepared, with_locks};
+use crate::support::{Ran, acquire, command, run, until, with_locks};
 
 /// Runs the command with this on its standard input.
 fn run_fed(url: &str, arguments: &[&str], text: &str) -> Ran {
@@ -35,7 +39,7 @@ fn a_lock_without_a_process_is_held_renewed_and_released_by_its_ticket() {
     let acquired = run(&url, &["acquire", "r", "--ttl", "5m"]);
     acquired.shows(0, &["\"resource\":\"r\"", "\"ttl\":\"5m\""]);
     run(&url, &["show", "r"]).shows(0, &["r: 1 holder", "leasehold acquire"]);
-    run(&url, &["acquire", "r"]).tells(1, &["r is held by", "leasehold acquire"]);
+    run(&url, &["acquire", "r"]).tells(1, &["r: held by", "leasehold acquire"]);
     server.command(&["PEXPIRE", &server.keys()[0].0, "200000"]);
     let renewed = run_fed(&url, &["renew", "--ticket", "-"], &acquired.out);
     renewed.shows(0, &["\"resource\":\"r\""]);
@@ -64,20 +68,32 @@ fn a_ticket_goes_from_the_command_to_an_application_and_back() {
 }
 
 #[test]
-fn an_acquire_that_waits_is_handed_the_lock() {
+fn an_acquire_that_waits_is_handed_the_lock_or_leaves_the_queue_when_it_is_interrupted() {
     let server = RedisServer::start();
     with_locks(&server.url(), async |locks| {
         let lease = acquire(&locks, Acquire::new("r")).await;
-        let mut waits = command(&["acquire", "r", "--wait", "forever"]);
-        waits.env("LEASEHOLD_STORE_URL", server.url());
-        let waiting = actix_rt::spawn(run_prepared(waits));
-        crate::support::until("it waits", async || {
-            locks.send(leasehold::Inspect::new("r")).await.unwrap().unwrap().waiting == 1
-        })
-        .await;
+        let waits = async |number| {
+            until("they wait", async || {
+                locks.send(Inspect::new("r")).await.unwrap().unwrap().waiting == number
+            })
+            .await;
+        };
+        let waiting = fed(&server.url(), &["acquire", "r", "--wait", "forever"]).spawn().unwrap();
+        waits(1).await;
+        let interrupted = fed(&server.url(), &["acquire", "r", "--wait", "forever"]).spawn().unwrap();
+        waits(2).await;
+        kill(Pid::from_raw(interrupted.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+        let interrupted = run_to_end(interrupted).await;
+        interrupted.tells(2, &["interrupted before it was granted"]);
+        waits(1).await;
         lease.release().await.unwrap();
-        waiting.await.unwrap().shows(0, &["\"resource\":\"r\""]);
+        run_to_end(waiting).await.shows(0, &["\"resource\":\"r\""]);
     });
+}
+
+/// Waits for the end of a command while the lock managers of this process go on.
+async fn run_to_end(command: Child) -> Ran {
+    Ran::of(actix_rt::task::spawn_blocking(move || command.wait_with_output().unwrap()).await.unwrap())
 }
 
 #[test]
