@@ -36,6 +36,7 @@
 //! | at most so many at a time; the same owner again | `permits` and `owner` of [`Acquire`] |
 //! | several resources, all or none | [`AcquireAll`] |
 //! | a lock back from whoever holds it | [`Revoke`] |
+//! | a lease that goes on in another process, or after a restart | [`Lease::into_ticket`], [`Adopt`] |
 //! | to know who holds what | [`Inspect`], [`List`], [`Leases`], [`Stats`] |
 //! | one actor in the whole fleet, or to be told who leads | [`election`] |
 //! | one actor for each share of the keys, in the whole fleet | [`partitions`] |
@@ -91,8 +92,8 @@ pub use self::{
     },
     leading::{election, partitions, schedule},
     lease::{
-        Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, NotHeldError, Release, ReleaseError,
-        ReleaseSetError, Released, Renew, RenewError, RevokeRequested, assert_held,
+        Lease, LeaseChange, LeaseEvent, LeaseLostError, LeaseSet, LeaseTicket, NotHeldError, Release,
+        ReleaseError, ReleaseSetError, Released, Renew, RenewError, RevokeRequested, assert_held,
     },
     listeners::statistics::{Distribution, Statistics, Summary},
     manager::{
@@ -102,10 +103,10 @@ pub use self::{
         with_lock::{Done, WithLock, WithLockError},
     },
     request::{
-        Acquire, AcquireAll, AcquireError, Drained, Inspect, InspectError, IsHeld, LeaseSettings, Leases,
-        LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready, Request, Revoke, RevokeError,
-        Revoked, SHORTEST_TTL, SetTuning, Settings, Shutdown, StartError, Stats, SupervisionSettings, Tuning,
-        WaitSettings, WriteLock,
+        Acquire, AcquireAll, AcquireError, Adopt, AdoptError, Drained, Inspect, InspectError, IsHeld,
+        LeaseSettings, Leases, LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready, Request,
+        Revoke, RevokeError, Revoked, SHORTEST_TTL, SetTuning, Settings, Shutdown, StartError, Stats,
+        SupervisionSettings, Tuning, WaitSettings, WriteLock,
     },
     runtime::env,
     store::{

@@ -1,5 +1,6 @@
-//! Processes beside each other: a queue, the examples, and Prometheus.
+//! Processes beside each other: a queue, tickets, the examples, and Prometheus.
 
 mod examples;
 mod prometheus;
 mod queue;
+mod tickets;

@@ -5,7 +5,8 @@ use std::{future::pending, io, os::fd::AsFd, sync::Arc, thread};
 use actix::{Addr, MailboxError};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use leasehold::{
-    Inspect, InspectError, List, Listing, LockManager, ReleaseError, ResourceName, RevokeError, StoreError,
+    Inspect, InspectError, List, Listing, LockManager, LockManagerBuilder, ReleaseError, ResourceName,
+    RevokeError, StoreError,
 };
 use leasehold_console::view::ResourceView;
 use nix::{
@@ -37,6 +38,15 @@ pub(crate) fn with<T>(
     source: &Source,
     work: impl AsyncFnOnce(Locks) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    with_manager(source, LockManagerBuilder::without_notifications, work)
+}
+
+/// Does the same with a lock manager that is set up like this.
+pub(crate) fn with_manager<T>(
+    source: &Source,
+    set_up: impl FnOnce(LockManagerBuilder) -> LockManagerBuilder,
+    work: impl AsyncFnOnce(Locks) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let config = source.config()?;
     if config.store.url.reveal().starts_with("memory:") {
         let told = format!(
@@ -50,7 +60,7 @@ pub(crate) fn with<T>(
     actix::System::new().block_on(async {
         let manager = LockManager::builder(config.open_store()?).settings(config.settings());
         // In this thread: there is nothing to renew that this could hold up.
-        work(manager.without_notifications().start_here()?).await
+        work(set_up(manager).start_here()?).await
     })
 }
 

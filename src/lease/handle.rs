@@ -37,9 +37,10 @@ use crate::{
 #[must_use = "a lease that is dropped is released"]
 pub struct Lease {
     pub(crate) state: Arc<LeaseShared>,
-    manager: Arc<ManagerLink>,
+    pub(super) manager: Arc<ManagerLink>,
     durability: Durability,
-    released: bool,
+    /// True if it has nothing to release when it is dropped.
+    pub(super) released: bool,
 }
 
 impl Lease {

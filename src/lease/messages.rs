@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use actix::{Message, Recipient};
 
 use crate::{
-    core::{InvalidValue, Moment, RecordKey, ResourceName, Token},
+    core::{InvalidValue, LossReason, Moment, RecordKey, ResourceName, Token},
     lease::{LeaseShared, ReleaseError, RenewError},
 };
 
@@ -73,8 +73,14 @@ impl Renew {
     }
 }
 
+/// Has the manager forget a lease, which is not released. The answer is the moment until which it certainly holds.
+#[derive(Message)]
+#[rtype(result = "Result<Moment, LossReason>")]
+pub(crate) struct HandOver(pub(crate) Arc<LeaseShared>);
+
 /// The way from a lease to its manager.
 pub(crate) struct ManagerLink {
     pub(crate) release: Recipient<Release>,
     pub(crate) renew: Recipient<Renew>,
+    pub(crate) hand_over: Recipient<HandOver>,
 }

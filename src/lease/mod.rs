@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`Lease`] (the handle), `shared` (the state that the handle, the renewer and the manager share),
 //! `renewals`, `renewer`, `revocation` and `wanted_back` (who wants it back, and the moment at which its resource opens
-//! afterwards), [`LeaseSet`] (several with one handle).
+//! afterwards), [`LeaseSet`] (several with one handle), [`LeaseTicket`] (one that is handed over).
 
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ mod renewer;
 mod revocation;
 pub(crate) mod set;
 mod shared;
+mod ticket;
 mod wanted_back;
 
 pub use self::{
@@ -25,10 +26,11 @@ pub use self::{
     held::{NotHeldError, assert_held},
     messages::{Release, Released, Renew},
     set::LeaseSet,
+    ticket::LeaseTicket,
 };
 pub(crate) use self::{
     held::HeldScope,
-    messages::ManagerLink,
+    messages::{HandOver, ManagerLink},
     renewer::{RenewerHandle, Renewers},
     shared::{LeaseShared, LeaseTerms},
 };

@@ -13,7 +13,7 @@ use crate::{
 const TICKS: u32 = 256;
 
 impl LeaseShared {
-    /// Records that a renewal is about to be sent. Returns the moment from which it counts, and the time to wait for its answer:
+    /// Records that a renewal is about to be sent, after which [`is_back`](Self::is_back) has to follow. Returns the moment from which it counts, and the time to wait for its answer:
     /// half of what is left, so that there is time to ask again.
     pub(crate) fn asks(&self) -> (Moment, Duration) {
         let now = self.clock.now();
@@ -21,7 +21,30 @@ impl LeaseShared {
         let mut present = self.present();
         present.asked = now;
         present.answer_by = Some(now + timeout);
+        present.on_their_way += 1;
         (now, timeout)
+    }
+
+    /// Records that a renewal is not on its way any more: it was answered, or given up.
+    pub(crate) fn is_back(&self) {
+        let mut present = self.present();
+        present.on_their_way -= 1;
+        let may_wait = matches!(present.validity.status(), LeaseStatus::Released);
+        drop(present);
+        if may_wait {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Waits until no renewal is on its way. The lease must be over, so that there is no further one.
+    pub(super) async fn until_no_renewal(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.present().on_their_way == 0 {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Records that the store confirmed a renewal that was sent at `sent`. Returns true if it came in time to count.

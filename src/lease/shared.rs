@@ -67,6 +67,8 @@ pub(super) struct Present {
     pub(super) asked: Moment,
     /// The moment until which the answer to a renewal on its way is waited for.
     pub(super) answer_by: Option<Moment>,
+    /// The number of renewals on their way to the store and back.
+    pub(super) on_their_way: u32,
     /// The number of renewals that were missed since the last confirmed one.
     pub(super) missed_in_a_row: u32,
     /// The requests to give the lease back, if there are any.
@@ -105,6 +107,7 @@ impl LeaseShared {
                 confirmed: sent,
                 asked: sent,
                 answer_by: None,
+                on_their_way: 0,
                 missed_in_a_row: 0,
                 revoke_requested: None,
                 span,
@@ -218,7 +221,7 @@ impl LeaseShared {
     }
 
     /// Returns the reason why the lease is over, by the clock. `None` while it is valid.
-    pub(super) fn end(&self) -> Option<LossReason> {
+    pub(crate) fn end(&self) -> Option<LossReason> {
         match self.status() {
             LeaseStatus::Held | LeaseStatus::AtRisk => None,
             LeaseStatus::Lost(reason) => Some(reason),

@@ -165,6 +165,7 @@ impl LockManagerBuilder {
         let link = Arc::new(ManagerLink {
             release: Addr::clone(&address).recipient(),
             renew: Addr::clone(&address).recipient(),
+            hand_over: Addr::clone(&address).recipient(),
         });
         let (calls, turn) = (Calls { store, outage: Rc::default(), listeners }, Turn::default());
         let dispatch = Dispatch::new(FarEnd { calls: calls.clone(), answers: turn.happenings.clone() });

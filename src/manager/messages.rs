@@ -11,13 +11,14 @@ use futures_util::StreamExt;
 #[cfg(feature = "actix-web")]
 use crate::request::queries::{AskCounts, IsLocal};
 use crate::{
-    core::InvalidValue,
-    lease::{Lease, LeaseSet, Release, ReleaseError, Released},
+    core::{InvalidValue, LossReason, Moment},
+    lease::{HandOver, Lease, LeaseSet, Release, ReleaseError, Released},
     listeners::trace::{BeginTrace, EndTrace},
     manager::LockManager,
     request::{
-        AcquireAll, AcquireError, AskLoad, Drained, Inspect, InspectError, IsHeld, Leases, List, Load, Ready,
-        Request, Revoke, RevokeError, Revoked, Sample, SetTuning, Shutdown, Stats, Tuning, UseRegister,
+        AcquireAll, AcquireError, Adopt, AdoptError, Adopted, AskLoad, Drained, Inspect, InspectError,
+        IsHeld, Leases, List, Load, Ready, Request, Revoke, RevokeError, Revoked, Sample, SetTuning,
+        Shutdown, Stats, Tuning, UseRegister,
     },
     runtime::responder::DeferredReply,
     store::{Inspection, Listing, Register, StoreError},
@@ -44,6 +45,9 @@ macro_rules! handle {
 handle! {
     Request<Kind> => acquire<Kind> -> DeferredReply<Result<Lease, AcquireError>>;
     AcquireAll => acquire_all -> DeferredReply<Result<LeaseSet, AcquireError>>;
+    Adopt => adopt -> DeferredReply<Result<Lease, AdoptError>>;
+    Adopted => adopted -> Result<Lease, AdoptError>;
+    HandOver => hand_over -> Result<Moment, LossReason>;
     Release => release_for -> DeferredReply<Result<Released, ReleaseError>>;
     Revoke => revoke -> ResponseFuture<Result<Revoked, RevokeError>>;
     Inspect => inspect -> DeferredReply<Result<Inspection, InspectError>>;

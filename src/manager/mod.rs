@@ -7,6 +7,7 @@
 //! room are imported from here, each by one name.
 
 mod actor;
+mod adopt;
 pub(crate) mod anywhere;
 pub(crate) mod blocking;
 mod builder;

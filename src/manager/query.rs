@@ -80,7 +80,7 @@ impl LockManager {
     }
 
     /// Answers a question to the store when there is a seat for it. If its caller `may_leave`, it is not asked without one.
-    fn answer_seated<T: 'static, E: 'static>(
+    pub(super) fn answer_seated<T: 'static, E: 'static>(
         &self,
         seats: &Seats,
         may_leave: bool,

@@ -1,6 +1,7 @@
 //! The requests to a lock manager, with their defaults, limits and errors.
 
 pub(crate) mod acquire;
+mod adopt;
 mod errors;
 pub(crate) mod options;
 pub(crate) mod queries;
@@ -11,6 +12,7 @@ pub(crate) mod validated;
 
 pub use self::{
     acquire::{Acquire, AcquireAll, ReadLock, Request, WriteLock},
+    adopt::{Adopt, AdoptError},
     errors::{AcquireError, InspectError, StartError},
     queries::{
         Drained, Inspect, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready, Shutdown, Stats,
@@ -21,6 +23,7 @@ pub use self::{
 };
 pub(crate) use self::{
     acquire::{Options, Takes, Wait},
+    adopt::Adopted,
     queries::UseRegister,
     revoke::ValidRevoke,
     tuning::{AskLoad, Load, Queue, Sample, Sampled},

@@ -10,9 +10,15 @@ mod places;
 pub(crate) mod program;
 mod web;
 
-use std::{collections::HashSet, fs, path::Path};
+use std::{
+    collections::HashSet,
+    fs,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
 
-use self::program::{Program, signal};
+use self::program::{Program, example, signal};
 use leasehold_testing::servers::RedisServer;
 use tempfile::TempDir;
 
@@ -141,6 +147,25 @@ fn a_lottery_that_is_interrupted_leaves_nothing_held() {
     assert!(!status.success(), "nothing was drawn: {said:#?}");
     assert_eq!(count(&said, " was asked to stop"), 8, "{said:#?}");
     lottery.assert_nothing_is_held();
+}
+
+#[test]
+fn a_job_goes_from_one_process_to_another_under_one_lock() {
+    let said = Program::start("hand_over", &[]).succeeds();
+    assert_eq!(count(&said, "ended, with fence Some(Fence("), 1, "{said:#?}");
+    let server = RedisServer::start();
+    let job = Program::start("hand_over", &["--store", &server.url(), "begin"]).succeeds();
+    let keys = server.keys();
+    assert!(keys.iter().any(|(key, _)| key.contains("reports/7")), "no process, and held: {keys:?}");
+    let mut end = Command::new(example("hand_over"));
+    end.args(["--store", &server.url(), "end"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut end = end.spawn().unwrap();
+    end.stdin.take().unwrap().write_all(job[0].as_bytes()).unwrap();
+    let ended = end.wait_with_output().unwrap();
+    let fence = serde_json::from_str::<serde_json::Value>(&job[0]).unwrap()["fence"].to_string();
+    let said = String::from_utf8(ended.stdout).unwrap();
+    assert!(ended.status.success() && said.contains(&format!("Fence({fence})")), "{said} of {job:?}");
+    assert!(!server.keys().iter().any(|(key, _)| key.ends_with("reports/7}")), "{:?}", server.keys());
 }
 
 #[test]

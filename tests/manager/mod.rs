@@ -20,6 +20,8 @@ mod revoke_faults;
 mod shutdown;
 mod statistics;
 mod supervision;
+mod tickets;
+mod tickets_refused;
 mod together;
 mod waiting;
 mod with_lock;

@@ -6,6 +6,7 @@ pub(crate) mod name;
 mod release;
 mod revoke;
 mod show;
+mod ticket;
 mod watch;
 
 use std::process::ExitCode;
@@ -21,6 +22,8 @@ pub(crate) enum Command {
     Ls(ls::Options),
     Show(show::Options),
     Watch(watch::Options),
+    Acquire(ticket::Asked),
+    Renew(ticket::Renewed),
     Release(release::Options),
     Revoke(revoke::Options),
     ForceRelease(force::Options),
@@ -31,6 +34,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Ls(options) => ls::run(options),
         Command::Show(options) => show::run(options),
         Command::Watch(options) => watch::run(options),
+        Command::Acquire(options) => ticket::acquire(options),
+        Command::Renew(options) => ticket::renew(options),
         Command::Release(options) => release::run(options),
         Command::Revoke(options) => revoke::run(options),
         Command::ForceRelease(options) => force::run(options),

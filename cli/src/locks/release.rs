@@ -1,10 +1,13 @@
 //! `leasehold release`: what a token holds is released, also of another process.
 
-use std::{io, process::ExitCode};
+use std::process::ExitCode;
 
-use leasehold::{Release, ReleaseError, Released, Token};
+use leasehold::{Release, ReleaseError, Released};
 
-use super::name::{self, Name};
+use super::{
+    name::{self, Name},
+    ticket::{self, typed},
+};
 use crate::{
     Failure, looking,
     outcome::{NO, of_change, tell_result},
@@ -20,11 +23,14 @@ use crate::{
 #[command(after_help = "Example:\n  leasehold release orders/42 --token - < token.txt")]
 pub(crate) struct Options {
     /// The name of the resource, as `ls` shows it or as it is
-    #[arg(value_parser = name::name())]
-    name: Name,
+    #[arg(value_parser = name::name(), required_unless_present = "ticket")]
+    name: Option<Name>,
     /// The whole token, 32 digits; `-` reads it from the standard input, so that no list of processes shows it
-    #[arg(long)]
-    token: String,
+    #[arg(long, required_unless_present = "ticket")]
+    token: Option<String>,
+    /// The ticket of `acquire`, `renew` or an application, instead of name and token; `-` as above
+    #[arg(long, conflicts_with_all = ["name", "token"])]
+    ticket: Option<String>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -33,17 +39,18 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let Options { name: Name(name), token, json, source } = options;
-    let token: Token = match token.as_str() {
-        "-" => io::read_to_string(io::stdin())?.trim().parse()?,
-        token => token.parse()?,
+    let Options { name, token, ticket, json, source } = options;
+    let (name, release) = match (ticket, name, token) {
+        (None, Some(Name(name)), Some(token)) => {
+            (name.to_string(), Release::new(name.as_bytes(), typed(token)?.trim().parse()?))
+        }
+        (ticket, ..) => {
+            let ticket = ticket::read(ticket.as_deref().unwrap_or("-"))?;
+            (ticket.resource().to_owned(), Release::from(&ticket))
+        }
     };
     let answer = looking::with(source, async |locks| {
-        locks
-            .send(Release::new(name.as_bytes(), token))
-            .await
-            .map_err(looking::gone)?
-            .map_err(looking::release)
+        locks.send(release).await.map_err(looking::gone)?.map_err(looking::release)
     });
     let released = match answer {
         Ok(released) => Some(released),
@@ -58,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     };
     tell_result(|| match released {
         _ if *json => print::json(&serde_json::json!({
-            "kind": "released", "resource": name.to_string(), "released": released.is_some(), "still_held": left,
+            "kind": "released", "resource": name, "released": released.is_some(), "still_held": left,
         })),
         Some(Released::Freed) => print::line(&format!("{name} is released")),
         Some(Released::StillHeld { count }) => {

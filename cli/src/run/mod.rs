@@ -30,16 +30,19 @@ use std::{
 use actix::{Actor, Addr};
 use leasehold::{AcquireError, Config, Lease, LockManager, LossReason, ReleaseError, Released, Shutdown};
 
-pub(crate) use self::exit::USAGE;
 use self::{
     child::Child,
     ending::Ending,
     exit::{End, HELP},
     progress::Progress,
-    request::{Permits, Wait},
+    request::Permits,
     signals::Signals,
     supervise::Supervision,
     voice::{Voice, shown},
+};
+pub(crate) use self::{
+    exit::USAGE,
+    request::{Wait, time, wait},
 };
 use crate::{
     Failure,

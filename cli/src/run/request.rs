@@ -11,7 +11,7 @@ const USUAL_GRACE: Duration = Duration::from_secs(10);
 
 /// The time to wait for a lock that is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(crate) enum Wait {
     AtMost(Duration),
     Forever,
 }
@@ -24,12 +24,12 @@ pub(super) struct Permits {
 }
 
 /// Reads a duration with its unit.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 500ms, 30s or 5m"))
 }
 
 /// Reads the time to wait.
-pub(super) fn wait(text: &str) -> Result<Wait, String> {
+pub(crate) fn wait(text: &str) -> Result<Wait, String> {
     match text {
         "forever" => Ok(Wait::Forever),
         text => time(text).map(Wait::AtMost),

@@ -11,6 +11,7 @@ mod looking;
 mod many;
 mod partitions;
 mod support;
+mod tickets;
 mod told;
 mod unknown;
 mod watching;

@@ -117,10 +117,10 @@ impl FarEnd {
 
 impl RenewalCall {
     /// Does what the answer says, without the manager, which may be on its way back from a panic. Returns what it has to hear.
-    fn answered(self, answer: Result<Renewed, StoreError>) -> Option<Happening> {
-        let Self { lease, sent, reply, .. } = self;
+    fn answered(mut self, answer: Result<Renewed, StoreError>) -> Option<Happening> {
+        let (lease, reply) = (&self.lease, self.reply.take());
         let late = planted!("validity counted from the reply to a renewal");
-        let sent = if late { lease.clock.now() } else { sent };
+        let sent = if late { lease.clock.now() } else { self.sent };
         let lost = || Err(lease.not_renewed());
         let renewed = match answer {
             Ok(Renewed::Extended) if lease.renewed(sent) => Ok(()),
@@ -146,5 +146,11 @@ impl RenewalCall {
             reply.answer(renewed.map(|()| lease.remaining()));
         }
         happening
+    }
+}
+
+impl Drop for RenewalCall {
+    fn drop(&mut self) {
+        self.lease.is_back();
     }
 }

@@ -207,7 +207,8 @@ impl LockManager {
         }
     }
 
-    fn hold_one(
+    /// Makes the lease of a request that was asked and sent at these moments, without an acquisition that waited for it.
+    pub(crate) fn hold_one(
         &mut self,
         mut request: ValidRequest,
         (asked, sent): (Moment, Moment),
