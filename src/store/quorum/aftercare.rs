@@ -43,13 +43,14 @@ impl Quorum {
     /// Queues the release once more after a pause, which doubles each time. A hold that was not held when it was released
     /// may belong to an acquisition that is still to be executed.
     fn release_after_pause(self: &Arc<Self>, node: usize, pending: PendingRelease) {
-        let Some(pause) = pending.again.filter(|pause| *pause < pending.end.remaining(self.now())) else {
+        let Some((again, next)) = pending.again.and_then(|again| Some((again, again.next(self.now())?)))
+        else {
             return;
         };
         let quorum = Arc::clone(self);
         tokio::spawn(async move {
-            tokio::time::sleep(pause).await;
-            quorum.release_later(node, PendingRelease { again: Some(2 * pause), ..pending });
+            tokio::time::sleep(again.pause).await;
+            quorum.release_later(node, PendingRelease { again: Some(next), ..pending });
         });
     }
 

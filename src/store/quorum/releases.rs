@@ -17,8 +17,26 @@ use crate::{
 /// The largest number of pending releases of a node. Holds beyond it are left to their TTL.
 const MOST_PENDING: usize = 10_000;
 
-/// The pause before the first repetition of a release whose acquisition may still be executed.
-pub(super) const FIRST_REPEAT: Duration = Duration::from_millis(50);
+/// The repetition of a release that found nothing, because its acquisition may still be executed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repetition {
+    /// The pause before it, which doubles.
+    pub(super) pause: Duration,
+    /// The time at which a hold of that acquisition has ended by itself.
+    pub(super) until: Moment,
+}
+
+impl Repetition {
+    /// Creates the first one.
+    pub(super) const fn first(until: Moment) -> Self {
+        Self { pause: Duration::from_millis(50), until }
+    }
+
+    /// Returns the one after this, unless it would be too late.
+    pub(super) fn next(self, now: Moment) -> Option<Self> {
+        (self.pause < self.until.remaining(now)).then(|| Self { pause: 2 * self.pause, ..self })
+    }
+}
 
 /// A pending release: a hold that nobody wants any more.
 #[derive(Clone, Debug)]
@@ -30,8 +48,8 @@ pub(super) struct PendingRelease {
     pub(super) end: Moment,
     /// The latest attempt that left the hold; a later one wants it again.
     pub(super) attempt: u64,
-    /// The pause after which it is released again if it is not held. Set for an acquisition that may still be executed.
-    pub(super) again: Option<Duration>,
+    /// Set for an acquisition that may still be executed: it is released again if it is not held.
+    pub(super) again: Option<Repetition>,
     /// The acquisition of a waiter that gives way: it is queued again by the call that releases it.
     pub(super) queued_again: Option<Arc<Acquisition>>,
     /// True if the token is granted by other nodes, and is repaired on this one when it has answered.
@@ -52,7 +70,7 @@ impl PendingRelease {
 
     /// Returns the same release for a token that is not queued again; the call that would queue it may still be executed.
     pub(super) fn without_place(self) -> Self {
-        let again = self.again.or(self.queued_again.as_ref().map(|_| FIRST_REPEAT));
+        let again = self.again.or(self.queued_again.as_ref().map(|_| Repetition::first(self.end)));
         Self { again, queued_again: None, ..self }
     }
 }

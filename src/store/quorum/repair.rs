@@ -8,7 +8,7 @@ use crate::{
         Acquisition, Certainty, Inbox, QueueTicket,
         quorum::{
             ballot::Ballot,
-            releases::{FIRST_REPEAT, PendingRelease, ReleaseState},
+            releases::{PendingRelease, ReleaseState, Repetition},
             shared::Quorum,
             tokens::Granted,
         },
@@ -74,7 +74,7 @@ async fn repair(quorum: Arc<Quorum>, node: usize, token: Token) {
         ballots.iter().filter_map(Ballot::failure).any(|error| error.certainty() == Certainty::Unknown);
     let end = now + asked.ttl.max(ticket.ttl);
     let left = PendingRelease::new(asked.hold.clone(), now, end, attempt);
-    let left = PendingRelease { again: is_unknown.then_some(FIRST_REPEAT), ..left };
+    let left = PendingRelease { again: is_unknown.then(|| Repetition::first(end)), ..left };
     let holds = quorum.books(|books| {
         let holds = books.tokens.holds_since(token, attempt, now);
         if holds && is_unknown {

@@ -11,7 +11,7 @@ use crate::{
         Acquisition, Grant,
         quorum::{
             ballot::Ballot,
-            releases::{FIRST_REPEAT, PendingRelease},
+            releases::{PendingRelease, Repetition},
             round::Round,
             voting::{QuorumAttempt, Raises},
         },
@@ -176,8 +176,8 @@ impl QuorumAttempt {
     fn left(&self, which: usize, ballot: &Ballot) -> PendingRelease {
         let Acquisition { hold, ttl, ticket, .. } = &*self.asked[which];
         let (now, ticket_ttl) = (self.quorum.now(), ticket.map_or(Duration::ZERO, |ticket| ticket.ttl));
-        let again = matches!(ballot, Ballot::Failed(_)).then_some(FIRST_REPEAT);
         let end = now + ticket_ttl.max(*ttl);
+        let again = matches!(ballot, Ballot::Failed(_)).then(|| Repetition::first(end));
         PendingRelease { again, ..PendingRelease::new(hold.clone(), now, end, self.number) }
     }
 }

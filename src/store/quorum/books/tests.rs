@@ -3,7 +3,10 @@
 use super::*;
 use crate::store::{
     Certainty, QueueTicket,
-    quorum::{releases::ReleaseState, tokens::Granted},
+    quorum::{
+        releases::{ReleaseState, Repetition},
+        tokens::Granted,
+    },
     types::exclusive,
 };
 
@@ -151,4 +154,18 @@ fn a_waiter_is_told_at_its_inbox_until_it_is_granted() {
     assert_eq!(books.tokens.leave_queues(token, attempt), [0, 2]);
     assert_eq!(books.follow(token, None, TurnEvent::Named(1)), Remaining::Nobody);
     assert!(told.try_recv().is_err());
+}
+
+#[test]
+fn a_release_in_place_of_another_one_repeats_what_that_would_repeat() {
+    let (mut books, asked) = (Books::new(1), asked());
+    let attempt = books.begins(&asked);
+    let again = Some(Repetition::first(NOW + TTL));
+    books.releases[0].set_aside(PendingRelease { again, ..pending(&asked, attempt) });
+    let over = books.forget(std::iter::once(&asked.hold));
+    assert!(books.release_again(0, asked.hold.token, over));
+    assert!(!books.release_later(0, PendingRelease { end: NOW + 6 * TTL, ..pending(&asked, over) }));
+    let next = books.releases_next(0).unwrap();
+    assert_eq!((next.end, next.again.map(|again| again.until)), (NOW + 6 * TTL, Some(NOW + TTL)));
+    assert!(books.releases_next(0).is_none());
 }
