@@ -76,11 +76,9 @@ pub(super) async fn renew(
     let lost: Vec<usize> = of(Renewed::NotHeld).map(|(which, _)| which).collect();
     // The caller may be gone. A node that lost the lease is repaired all the same.
     drop(reply.send(answers));
-    for which in lost {
-        let (hold, ttl) = &renewals[which];
-        release_lost(&quorum, hold, sent + *ttl);
-    }
     let renewed = quorum.books(|books| {
+        // No node that hands over to a lost lease has to be repaired.
+        books.forget(lost.into_iter().map(|which| &renewals[which].0));
         let mut renew = |(hold, ttl): &(Hold, Duration)| books.tokens.renewed(hold.token, sent + *ttl);
         extended.into_iter().filter(|which| renew(&renewals[*which])).collect::<Vec<_>>()
     });
@@ -90,14 +88,6 @@ pub(super) async fn renew(
         }
     };
     round.each_answer(repair_if_lost).await;
-}
-
-/// Releases what a minority of the nodes may still have of a lost lease, until that ends by itself: a hold, or its turn to be repaired.
-fn release_lost(quorum: &Arc<Quorum>, hold: &Hold, end: Moment) {
-    let (now, attempt) = (quorum.now(), quorum.books(|books| books.forget([hold].into_iter())));
-    for node in 0..quorum.nodes.len() {
-        quorum.release_later(node, PendingRelease::new(hold.clone(), now, end, attempt));
-    }
 }
 
 /// Renews on one node. The node has no vote on a token of which an earlier release may still be executed there: that would end what

@@ -105,7 +105,7 @@ fn a_run_of_a_runner_that_is_gone_is_repeated_before_the_plan_goes_on_and_not_in
 #[test]
 fn a_schedule_pauses_after_failures_in_a_row_and_counts_anew_when_it_is_resumed() {
     let mut state = begun(0);
-    let mut ends = |state: &mut ScheduleState, outcome: &Outcome| {
+    let ends = |state: &mut ScheduleState, outcome: &Outcome| {
         let wanted = WantedTick { scheduled_for: 100, asked: true, repeats: 0 };
         let tick = state.claim(wanted, Token::from_bits(1), Some(Fence::new(5)), 9, 100);
         // Written twice, as it may be if an answer is lost.
