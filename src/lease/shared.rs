@@ -71,6 +71,8 @@ pub(super) struct Present {
     pub(super) on_their_way: u32,
     /// The number of renewals that were missed since the last confirmed one.
     pub(super) missed_in_a_row: u32,
+    /// True if the store said that it is not held, also after its release or hand-over.
+    pub(super) found_lost: bool,
     /// The requests to give the lease back, if there are any.
     pub(super) revoke_requested: Option<Box<KnownRevocations>>,
     /// The span of the lease, until it is over.
@@ -109,6 +111,7 @@ impl LeaseShared {
                 answer_by: None,
                 on_their_way: 0,
                 missed_in_a_row: 0,
+                found_lost: false,
                 revoke_requested: None,
                 span,
             }),
@@ -192,7 +195,10 @@ impl LeaseShared {
     pub(crate) fn lose(&self, reason: LossReason) -> bool {
         // Nothing may panic between the change and the counting of it.
         let held_for = self.held_for_at(self.clock.now());
-        let news = self.present().validity.lose(reason);
+        let mut present = self.present();
+        present.found_lost |= reason == LossReason::NotHeld;
+        let news = present.validity.lose(reason);
+        drop(present);
         if news {
             self.listeners.tell(self.terms.about(), LockEvent::Lost { reason, held_for });
             tracing::warn!(

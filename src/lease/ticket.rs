@@ -63,7 +63,7 @@ fn known<'de, D: Deserializer<'de>>(form: D) -> Result<u32, D::Error> {
 impl Lease {
     /// Hands the lease over: returns a ticket, with which [`Adopt`](crate::Adopt) makes a lease of it elsewhere. The store is not
     /// asked, and the resource stays held. From here on this process neither renews nor releases it: a renewal that was on its way
-    /// has ended before there is a ticket. Whoever watches the lease here is told [`Released`](crate::LossReason::Released).
+    /// was answered or given up before there is a ticket. Whoever watches the lease here is told [`Released`](crate::LossReason::Released).
     ///
     /// With the lease go its mode, owner, TTL and fence, and what is left of `max_hold`, `max_renewals` and `min_hold`, for which
     /// the time on the way, less than one TTL, does not count. Its `events`, `bound_to` and `class` stay behind, and others go on
@@ -77,7 +77,7 @@ impl Lease {
     /// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
     /// let lease = locks.send(Acquire::new("orders/42")).await??;
     /// let job = serde_json::to_string(&lease.into_ticket().await?)?; // a secret
-    /// let ticket: LeaseTicket = serde_json::from_str(&job)?; // in another process, within the TTL
+    /// let ticket: LeaseTicket = serde_json::from_str(&job)?; // in another process, within `valid_for`
     /// let lease = locks.send(Adopt(ticket)).await??;
     /// lease.release().await?;
     /// # Ok(())
@@ -94,6 +94,12 @@ impl Lease {
         let lost = |reason| LeaseLostError { resource: self.resource().clone(), reason };
         let end = answer.unwrap_or(Err(LossReason::ShutDown)).map_err(lost)?;
         self.state.until_no_renewal().await;
+        if self.state.present().found_lost {
+            return Err(lost(LossReason::NotHeld));
+        }
+        if end.remaining(self.state.clock.now()).is_zero() {
+            return Err(lost(LossReason::Expired));
+        }
         self.released = true;
         Ok(LeaseTicket::of(&self.state, end))
     }
@@ -165,6 +171,6 @@ impl fmt::Debug for LeaseTicket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, token, mode, fence, valid_for, .. } = self;
         let token = token.get(..8).unwrap_or_default();
-        write!(f, "LeaseTicket({resource}, {token}…, {mode}, {fence:?}, {valid_for:?})")
+        write!(f, "LeaseTicket({resource:?}, {token}…, {mode}, {fence:?}, {valid_for:?})")
     }
 }

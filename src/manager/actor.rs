@@ -114,6 +114,7 @@ impl LockManager {
             Happening::RenewalDue(record) => self.start_renewer(record),
             Happening::RenewalMissed(record) => self.renewal_missed(record),
             Happening::Lost(record) => self.lost(record),
+            Happening::OwnerGone(record) => self.owner_gone(record),
             Happening::Release(release) => self.release(release, Responder::new().0),
             Happening::Opened(resource, handled) => self.opened(&resource, handled),
             Happening::Notified(notification, _) => self.notified(notification),

@@ -1,17 +1,53 @@
 //! The hand-over of a lease to another manager, and its adoption there.
 
-use std::sync::Arc;
+use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
 
 use tokio::time::timeout;
 
 use crate::{
-    core::{LossReason, Moment, Token},
+    core::{LossReason, Moment, Token, Validity},
     lease::{HandOver, Lease, Release},
     manager::{Happening, LockManager, dispatch::ask::ask},
     request::{Adopt, AdoptError, Adopted, ValidRequest},
     runtime::{env::Draw, responder::DeferredReply},
     store::{Grant, Renewed, StoreError},
 };
+
+/// The tokens that are being adopted, each with true if it was taken away or released meanwhile.
+#[derive(Clone, Default)]
+pub(crate) struct Adoptions(Rc<RefCell<HashMap<Token, bool>>>);
+
+/// A token that is being adopted, until this is dropped.
+struct Adopting(Adoptions, Token);
+
+impl Adoptions {
+    /// Begins an adoption. `None` if the token is being adopted.
+    fn begin(&self, token: Token) -> Option<Adopting> {
+        let is_first = !self.0.borrow().contains_key(&token);
+        is_first.then(|| {
+            self.0.borrow_mut().insert(token, false);
+            Adopting(self.clone(), token)
+        })
+    }
+
+    /// Notes that a token was taken away or released. The store may have renewed it just before.
+    pub(crate) fn end(&self, token: Token) {
+        if let Some(is_over) = self.0.borrow_mut().get_mut(&token) {
+            *is_over = true;
+        }
+    }
+
+    fn is_over(&self, token: Token) -> bool {
+        self.0.borrow().get(&token).is_some_and(|is_over| *is_over)
+    }
+}
+
+impl Drop for Adopting {
+    fn drop(&mut self) {
+        let Self(Adoptions(adoptions), token) = self;
+        adoptions.borrow_mut().remove(token);
+    }
+}
 
 impl LockManager {
     /// Ends a lease here, and not in the store, which the waiters of this manager ask from here on.
@@ -42,7 +78,7 @@ impl LockManager {
         let manager = Arc::clone(&self.address);
         let busy = |pending| StoreError::unavailable(format!("{pending} calls have no answer yet")).into();
         self.answer_seated(&self.single_calls.questions, true, busy, async move {
-            let request = request?;
+            let (request, _adopting) = request?;
             let (asked, sent) = (&request.terms.acquisition, clock.now());
             let (hold, within) = (&asked.hold, asked.ttl / 2);
             let renewed = timeout(within, ask("renew", || calls.store.renew(hold, asked.ttl)));
@@ -57,19 +93,31 @@ impl LockManager {
 
     /// Makes the lease of a hold that the store has renewed. If nobody waits for it any more, it is released.
     pub(super) fn adopted(&mut self, Adopted(request, grant, sent): Adopted) -> Result<Lease, AdoptError> {
-        let hold = &request.terms.acquisition.hold;
+        let asked = Arc::clone(&request.terms.acquisition);
+        let hold = &asked.hold;
         self.may_adopt(hold.token)?;
+        if self.adoptions.is_over(hold.token) {
+            return Err(AdoptError::NotHeld);
+        }
         // After a panic nobody has the lease.
         self.turn.in_hand = Happening::release_again(&Release::new(hold.resource.as_bytes(), hold.token));
-        let state = self.hold_one(*request, (sent, sent), grant, self.clock.now());
+        let now = self.clock.now();
+        let lease = if Validity::granted(sent, asked.ttl).is_valid(now) {
+            let state = self.hold_one(*request, (sent, sent), grant, now);
+            Ok(Lease::new(state, Arc::clone(&self.renewers.manager), self.calls.store.durability()))
+        } else {
+            self.reclaim(hold.clone(), false, sent + asked.ttl);
+            Err(StoreError::timed_out(sent.elapsed(now)).into())
+        };
         self.turn.in_hand = None;
-        Ok(Lease::new(state, Arc::clone(&self.renewers.manager), self.calls.store.durability()))
+        lease
     }
 
-    fn check_adoption(&self, adopt: &Adopt) -> Result<Box<ValidRequest>, AdoptError> {
+    fn check_adoption(&self, adopt: &Adopt) -> Result<(Box<ValidRequest>, Adopting), AdoptError> {
         let hold = adopt.0.hold()?;
         self.may_adopt(hold.token)?;
-        Ok(Box::new(self.check(adopt.request(&hold), hold.token, None)?))
+        let request = Box::new(self.check(adopt.request(&hold), hold.token, None)?);
+        Ok((request, self.adoptions.begin(hold.token).ok_or(AdoptError::AlreadyHeld)?))
     }
 
     fn may_adopt(&self, token: Token) -> Result<(), AdoptError> {

@@ -15,8 +15,8 @@ use crate::{
     lease::{ManagerLink, Renewers},
     listeners::{About, Listeners, LockEvent},
     manager::{
-        Calls, Dispatch, Draining, FarEnd, LeaseMonitor, LockManager, Policy, Records, Sets, SingleCalls,
-        Sources, Turn,
+        Adoptions, Calls, Dispatch, Draining, FarEnd, LeaseMonitor, LockManager, Policy, Records, Sets,
+        SingleCalls, Sources, Turn,
     },
     request::{Settings, StartError},
     runtime::{
@@ -197,6 +197,7 @@ impl LockManagerBuilder {
             records,
             sets: Sets::default(),
             single_calls: SingleCalls::default(),
+            adoptions: Adoptions::default(),
             sources,
             turn,
             shutdown,

@@ -47,7 +47,9 @@ pub(crate) enum Happening {
     RenewalMissed(RecordKey),
     /// The lease of this record was lost.
     Lost(RecordKey),
-    /// A lease is to be released: its handling panicked, or the actor that it was bound to has died.
+    /// The actor that the lease of this record is bound to has died.
+    OwnerGone(RecordKey),
+    /// A lease is to be released again, because the manager panicked over its release.
     Release(Release),
     /// The store notified the inbox. With the number of times that the manager panicked over it.
     Notified(Notification, u32),

@@ -34,6 +34,7 @@ pub(crate) mod with_lock;
 pub use self::{builder::LockManagerBuilder, state::LockManager};
 
 pub(crate) use self::{
+    adopt::Adoptions,
     dispatch::{
         Dispatch,
         ask::{Calls, Seats, SingleCalls},

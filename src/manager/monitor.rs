@@ -7,7 +7,7 @@ use std::{future::poll_fn, sync::Arc, time::Duration};
 
 use crate::{
     core::Moment,
-    lease::{LeaseShared, Release},
+    lease::LeaseShared,
     manager::{Happening, Happenings, Records, Sources},
     runtime::supervisor::caught,
 };
@@ -61,7 +61,7 @@ impl LeaseMonitor {
         if bound_to.as_ref().is_some_and(|lives| !lives()) {
             let (resource, token) = (&lease.hold().resource, lease.hold().token.prefix());
             tracing::debug!(%resource, %token, "the actor that the lease is bound to died; releasing it");
-            self.happenings.push(Happening::Release(Release::of(lease)));
+            self.happenings.push(Happening::OwnerGone(lease.record));
             // In case that its handling panics too often.
             return self.records.set_timer(lease.record, Some(CHECK_OWNER_EVERY));
         }

@@ -30,6 +30,7 @@ impl LockManager {
             Ok(resource) => resource,
             Err(error) => return reply.answer(Err(error.into())),
         };
+        self.adoptions.end(token);
         let ours = match &lease {
             Some(lease) => self.records.lease(lease.record),
             None => self.records.named(token).and_then(|record| self.records.lease(record)),
@@ -41,6 +42,13 @@ impl LockManager {
                 let end = opening + self.policy.settings.limits.max_ttl;
                 self.release_unheld(hold, None, Cause::Token { reply }, (opening, end));
             }
+        }
+    }
+
+    /// Releases a lease whose owner has died, unless it was released or handed over meanwhile.
+    pub(crate) fn owner_gone(&mut self, record: RecordKey) {
+        if let Some(lease) = self.records.lease(record) {
+            drop(self.release_for(Release::of(&lease)));
         }
     }
 
@@ -82,10 +90,14 @@ impl LockManager {
         (opening, end): (Moment, Moment),
     ) {
         let role = self.releasing(cause);
-        let (resource, token) = (hold.resource.clone(), hold.token.prefix());
-        let wanted = Wanted { resource, token, mode: Mode::Exclusive, give_up_early: false };
+        let (resource, token) = (hold.resource.clone(), hold.token);
+        let wanted = Wanted { resource, token: token.prefix(), mode: Mode::Exclusive, give_up_early: false };
         let record = self.engine.adopt(wanted, false, unknown_until, opening);
         self.records.insert(record, Record::new(hold, role));
+        if self.records.named(token).is_none() {
+            // Nobody adopts the token here while its release is repeated.
+            self.records.name(token, record);
+        }
         self.on_at(record, Event::Release { opening, end, in_time: false }, opening);
     }
 

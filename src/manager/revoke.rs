@@ -75,6 +75,7 @@ impl LockManager {
                 }
             }
             HolderNotice::Taken => {
+                holders.iter().for_each(|token| self.adoptions.end(*token));
                 named().for_each(|record| self.taken(record));
                 let holders: BTreeSet<Token> = holders.iter().copied().collect();
                 self.sets.values_mut().for_each(|set| set.note_taken(|token| holders.contains(token)));

@@ -10,7 +10,7 @@ use actix::Addr;
 use crate::{
     core::{Engine, Pauses},
     lease::Renewers,
-    manager::{Calls, Draining, Happening, Happenings, Records, Sets, SingleCalls, Sources},
+    manager::{Adoptions, Calls, Draining, Happening, Happenings, Records, Sets, SingleCalls, Sources},
     request::Settings,
     runtime::{
         env::{Clock, Random},
@@ -31,6 +31,7 @@ pub struct LockManager {
     pub(crate) records: Records,
     pub(crate) sets: Sets,
     pub(crate) single_calls: SingleCalls,
+    pub(crate) adoptions: Adoptions,
     pub(crate) sources: Sources,
     pub(crate) turn: Turn,
     pub(crate) renewers: Rc<Renewers>,

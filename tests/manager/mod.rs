@@ -21,6 +21,7 @@ mod shutdown;
 mod statistics;
 mod supervision;
 mod tickets;
+mod tickets_raced;
 mod tickets_refused;
 mod together;
 mod waiting;
