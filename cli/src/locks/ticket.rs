@@ -79,7 +79,11 @@ pub(crate) fn acquire(Asked { name, wait, ttl, source }: &Asked) -> Result<ExitC
 async fn hand_over(locks: &Locks, lease: Lease) -> Result<ExitCode, Failure> {
     let ticket = lease.into_ticket().await?;
     let Err(failure) = print::json(&ticket) else { return Ok(ExitCode::SUCCESS) };
-    locks.send(Release::from(&ticket)).await??;
+    let released = locks.send(Release::from(&ticket)).await.map_err(looking::gone);
+    if let Err(error) = released.and_then(|answer| answer.map_err(looking::release)) {
+        print::note(&format!("leasehold: the ticket could not be written, and is lost: {failure}"));
+        return Err(of_change(error, "if it was not released, it opens after its TTL"));
+    }
     Err(format!("the ticket could not be written, so it is released: {failure}").into())
 }
 

@@ -2,15 +2,16 @@
 
 use std::{
     fs::File,
-    io::Write,
-    process::{Child, Command, Stdio},
+    io::{self, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    process::{Command, Stdio},
 };
 
 use leasehold::{Acquire, Adopt, Inspect, LeaseTicket};
-use leasehold_testing::servers::RedisServer;
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
+use leasehold_testing::{
+    process::{Process, Signal},
+    servers::RedisServer,
+    waiting::until as wait_until,
 };
 
 use crate::support::{Ran, acquire, command, run, until, with_locks};
@@ -40,10 +41,14 @@ fn a_lock_without_a_process_is_held_renewed_and_released_by_its_ticket() {
     acquired.shows(0, &["\"resource\":\"r\"", "\"ttl\":\"5m\""]);
     run(&url, &["show", "r"]).shows(0, &["r: 1 holder", "leasehold acquire"]);
     run(&url, &["acquire", "r"]).tells(1, &["r: held by", "leasehold acquire"]);
-    server.command(&["PEXPIRE", &server.keys()[0].0, "200000"]);
+    // Not the key of the fences, which lasts longer.
+    let keys = server.keys();
+    let (key, _) = keys.iter().min_by_key(|(_, left)| *left).unwrap();
+    server.command(&["PEXPIRE", key, "200000"]);
     let renewed = run_fed(&url, &["renew", "--ticket", "-"], &acquired.out);
     renewed.shows(0, &["\"resource\":\"r\""]);
-    assert!(server.keys().iter().any(|(_, left)| *left > 250_000), "{:?}", server.keys());
+    let left: i64 = redis::from_redis_value(server.command(&["PTTL", key])).unwrap();
+    assert!(left > 200_000, "{left} of {keys:?}");
     // Both are tickets of the same lease.
     run(&url, &["renew", "--ticket", acquired.out.trim()]).shows(0, &["\"resource\":\"r\""]);
     let released = run_fed(&url, &["release", "--ticket", "-", "--json"], &renewed.out);
@@ -78,11 +83,13 @@ fn an_acquire_that_waits_is_handed_the_lock_or_leaves_the_queue_when_it_is_inter
             })
             .await;
         };
-        let waiting = fed(&server.url(), &["acquire", "r", "--wait", "forever"]).spawn().unwrap();
+        let mut waiting = fed(&server.url(), &["acquire", "r", "--wait", "5m"]);
+        let waiting = Process::start(&mut waiting);
         waits(1).await;
-        let interrupted = fed(&server.url(), &["acquire", "r", "--wait", "forever"]).spawn().unwrap();
+        let mut interrupted = fed(&server.url(), &["acquire", "r", "--wait", "5m"]);
+        let interrupted = Process::start(&mut interrupted);
         waits(2).await;
-        kill(Pid::from_raw(interrupted.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+        interrupted.signal(Signal::INT);
         let interrupted = run_to_end(interrupted).await;
         interrupted.tells(2, &["interrupted before it was granted"]);
         waits(1).await;
@@ -92,8 +99,14 @@ fn an_acquire_that_waits_is_handed_the_lock_or_leaves_the_queue_when_it_is_inter
 }
 
 /// Waits for the end of a command while the lock managers of this process go on.
-async fn run_to_end(command: Child) -> Ran {
-    Ran::of(actix_rt::task::spawn_blocking(move || command.wait_with_output().unwrap()).await.unwrap())
+async fn run_to_end(command: Process) -> Ran {
+    actix_rt::task::spawn_blocking(move || ended(command)).await.unwrap()
+}
+
+fn ended(mut command: Process) -> Ran {
+    let out = io::read_to_string(command.stdout()).unwrap();
+    let err = io::read_to_string(command.stderr()).unwrap();
+    Ran { code: command.end().code(), out, err }
 }
 
 #[test]
@@ -103,6 +116,28 @@ fn a_ticket_that_cannot_be_written_is_released() {
     let full = full.stdin(Stdio::null()).stdout(File::options().write(true).open("/dev/full").unwrap());
     Ran::of(full.output().unwrap()).tells(2, &["could not be written, so it is released"]);
     run(&server.url(), &["show", "r"]).shows(1, &["r is free"]);
+}
+
+#[test]
+fn a_lost_ticket_whose_release_has_no_answer_is_an_unknown_outcome() {
+    let server = RedisServer::start();
+    let (reader, full) = UnixStream::pair().unwrap();
+    full.set_nonblocking(true).unwrap();
+    while (&full).write(&[0]).is_ok() {}
+    full.set_nonblocking(false).unwrap();
+    let mut command = fed(&server.url(), &["acquire", "r", "--ttl", "5m"]);
+    command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "2s").stdin(Stdio::null()).stdout(OwnedFd::from(full));
+    let mut child = Process::start(&mut command);
+    drop(command);
+    wait_until("it is granted", || !server.keys().is_empty());
+    server.pause();
+    drop(reader);
+    let err = io::read_to_string(child.stderr()).unwrap();
+    let ran = Ran { code: child.end().code(), out: String::new(), err };
+    server.resume();
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.err.contains("could not be written, and is lost"), "{ran:?}");
+    assert!(ran.err.contains("it opens after its TTL"), "{ran:?}");
 }
 
 #[test]
