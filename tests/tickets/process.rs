@@ -12,7 +12,7 @@ use std::{
 };
 
 use actix::Addr;
-use leasehold::{Acquire, Adopt, Lease, LockManager, Stats};
+use leasehold::{Acquire, Adopt, Inspect, Lease, LockManager, Stats};
 use leasehold_testing::{
     process::{Process, this_program},
     servers::RedisServer,
@@ -25,12 +25,12 @@ const RESOURCE: &str = "jobs/7";
 const TTL: Duration = Duration::from_secs(10);
 const EVERY: Duration = Duration::from_millis(500);
 const URL: &str = "LEASEHOLD_TEST_URL";
-/// What a process adopts. Without it the process is the giver.
-const TICKET: &str = "LEASEHOLD_TEST_TICKET";
+/// Set for an adopter. Without it the process is the giver.
+const ADOPTS: &str = "LEASEHOLD_TEST_ADOPTS";
 
 pub(super) enum Role {
     Gives,
-    Adopts(String),
+    Adopts,
 }
 
 /// A process, and what it says.
@@ -44,8 +44,8 @@ impl Part {
     pub(super) fn start(server: &RedisServer, role: Role) -> Self {
         let mut command = this_program("tickets::process::follows_its_test");
         command.env(URL, server.url()).stdin(Stdio::piped());
-        if let Role::Adopts(ticket) = role {
-            command.env(TICKET, ticket);
+        if matches!(role, Role::Adopts) {
+            command.env(ADOPTS, "1");
         }
         let mut process = Process::start(&mut command);
         let (tell, lines) = channel();
@@ -80,7 +80,7 @@ pub(super) async fn another_waits(
     let asking = locks.send(Acquire::new(RESOURCE).wait(PATIENCE));
     let waiting = actix_rt::spawn(async move { asking.await.unwrap().unwrap() });
     eventually("it waits", async || {
-        let inspect = leasehold::Inspect::new(RESOURCE);
+        let inspect = Inspect::new(RESOURCE);
         locks.send(inspect).await.unwrap().is_ok_and(|seen| seen.waiting > 0)
     })
     .await;
@@ -99,29 +99,40 @@ fn follows_its_test() {
     println!();
     actix::System::new().block_on(async {
         let locks = manager(&url);
-        match env::var(TICKET) {
+        match env::var(ADOPTS) {
             Err(_) => give(&locks).await,
-            Ok(ticket) => adopt(&locks, &ticket).await,
+            Ok(_) => adopt(&locks).await,
         }
     });
 }
 
 async fn give(locks: &Addr<LockManager>) {
     let lease = locks.send(Acquire::new(RESOURCE).ttl(TTL).renew_every(EVERY)).await.unwrap().unwrap();
+    println!("holds");
+    assert_eq!(told().await.as_deref(), Some("hand over"));
     let ticket = lease.into_ticket().await.unwrap();
     println!("ticket {}", serde_json::to_string(&ticket).unwrap());
-    std::future::pending().await
+    // It ends with its test, whose end closes its input.
+    assert_eq!(told().await, None);
 }
 
-async fn adopt(locks: &Addr<LockManager>, ticket: &str) {
-    let ticket = serde_json::from_str(ticket).unwrap();
+/// The next line that the test tells.
+async fn told() -> Option<String> {
+    let next = || std::io::stdin().lock().lines().next().map(Result::unwrap);
+    actix_rt::task::spawn_blocking(next).await.unwrap()
+}
+
+async fn adopt(locks: &Addr<LockManager>) {
+    // It is connected before there is a ticket, whose time a busy machine would use up.
+    locks.send(Inspect::new(RESOURCE)).await.unwrap().unwrap();
+    println!("ready");
+    let ticket = serde_json::from_str(&told().await.unwrap()).unwrap();
     let lease = locks.send(Adopt(ticket)).await.unwrap().unwrap();
     println!("adopted, fence {}", lease.fence().unwrap());
     let enough = u64::from(TTL.div_duration_f64(EVERY) as u32) + 3;
     eventually("it is renewed", async || locks.send(Stats).await.unwrap().renewals >= enough).await;
     println!("renewed it for longer than its TTL");
-    let told = || std::io::stdin().lock().lines().next().unwrap().unwrap();
-    assert_eq!(actix_rt::task::spawn_blocking(told).await.unwrap(), "release");
+    assert_eq!(told().await.as_deref(), Some("release"));
     lease.release().await.unwrap();
     println!("released");
 }
