@@ -117,13 +117,13 @@ impl ConfigSources {
                 }
                 Meaning::Misspelt(likely) => {
                     let message = format!("unknown variable; did you mean {likely}?");
-                    return Err(ConfigError::parse(&name, message));
+                    return Err(ConfigError::parse(&shown(&name), message));
                 }
                 Meaning::Foreign => foreign.push((name, value)),
             }
         }
         if !foreign.is_empty() {
-            let names: Vec<&str> = foreign.iter().map(|(name, _)| name.as_str()).collect();
+            let names: Vec<String> = foreign.iter().map(|(name, _)| shown(name)).collect();
             tracing::debug!(variables = names.join(" "), "passing over variables that name no setting");
         }
         self.apply(settings)?;
@@ -131,7 +131,7 @@ impl ConfigSources {
             // Without it, locks would be in the memory of each process.
             Some((name, _)) if !self.said.contains_key("store.url") => {
                 let message = "unknown variable, and store.url is not set; did you mean LEASEHOLD_STORE_URL?";
-                Err(ConfigError::parse(name, message))
+                Err(ConfigError::parse(&shown(name), message))
             }
             _ => Ok(self),
         }
@@ -222,4 +222,12 @@ fn parsed(origin: &str, text: &str) -> Result<Table, ConfigError> {
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         ConfigError::parse(origin, format!("line {line}: {}", error.message()))
     })
+}
+
+/// Returns the name of an unknown variable as it is shown: up to what no name has. A URL with a password may stand behind that.
+fn shown(name: &str) -> String {
+    match name.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {
+        Some(end) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
 }

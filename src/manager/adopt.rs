@@ -1,53 +1,17 @@
 //! The hand-over of a lease to another manager, and its adoption there.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
+use std::sync::Arc;
 
 use tokio::time::timeout;
 
 use crate::{
     core::{LossReason, Moment, Token, Validity},
     lease::{HandOver, Lease, Release},
-    manager::{Happening, LockManager, dispatch::ask::ask},
+    manager::{Adopting, Happening, LockManager, dispatch::ask::ask},
     request::{Adopt, AdoptError, Adopted, ValidRequest},
     runtime::{env::Draw, responder::DeferredReply},
     store::{Grant, Renewed, StoreError},
 };
-
-/// The tokens that are being adopted, each with true if it was taken away or released meanwhile.
-#[derive(Clone, Default)]
-pub(crate) struct Adoptions(Rc<RefCell<HashMap<Token, bool>>>);
-
-/// A token that is being adopted, until this is dropped.
-struct Adopting(Adoptions, Token);
-
-impl Adoptions {
-    /// Begins an adoption. `None` if the token is being adopted.
-    fn begin(&self, token: Token) -> Option<Adopting> {
-        let is_first = !self.0.borrow().contains_key(&token);
-        is_first.then(|| {
-            self.0.borrow_mut().insert(token, false);
-            Adopting(self.clone(), token)
-        })
-    }
-
-    /// Notes that a token was taken away or released. The store may have renewed it just before.
-    pub(crate) fn end(&self, token: Token) {
-        if let Some(is_over) = self.0.borrow_mut().get_mut(&token) {
-            *is_over = true;
-        }
-    }
-
-    fn is_over(&self, token: Token) -> bool {
-        self.0.borrow().get(&token).is_some_and(|is_over| *is_over)
-    }
-}
-
-impl Drop for Adopting {
-    fn drop(&mut self) {
-        let Self(Adoptions(adoptions), token) = self;
-        adoptions.borrow_mut().remove(token);
-    }
-}
 
 impl LockManager {
     /// Ends a lease here, and not in the store, which the waiters of this manager ask from here on.

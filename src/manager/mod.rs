@@ -8,6 +8,7 @@
 
 mod actor;
 mod adopt;
+mod adoptions;
 pub(crate) mod anywhere;
 pub(crate) mod blocking;
 mod builder;
@@ -34,7 +35,7 @@ pub(crate) mod with_lock;
 pub use self::{builder::LockManagerBuilder, state::LockManager};
 
 pub(crate) use self::{
-    adopt::Adoptions,
+    adoptions::{Adopting, Adoptions},
     dispatch::{
         Dispatch,
         ask::{Calls, Seats, SingleCalls},

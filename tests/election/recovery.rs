@@ -188,14 +188,14 @@ fn runs_for_its_fleet() {
             sleep(millis(100)).await;
             println!("{}", serde_json::to_string(&Said { done: true, ..said }).unwrap());
         };
-        every(millis(300)).recover(Recover::Again { at_most: 1 }).start(&locks, work).unwrap();
+        every(millis(300)).ttl(secs(5)).recover(Recover::Again { at_most: 1 }).start(&locks, work).unwrap();
         std::future::pending::<()>().await;
     });
 }
 
 #[test]
 fn each_tick_whose_process_is_killed_in_the_middle_of_it_is_run_once_more_by_another_process() {
-    const KILLED: usize = 4;
+    const KILLED: usize = 2;
     let server = RedisServer::start();
     let (say, said) = channel::<(usize, Said)>();
     let start = |number: usize| {
@@ -242,8 +242,11 @@ fn each_tick_whose_process_is_killed_in_the_middle_of_it_is_run_once_more_by_ano
         );
         assert!(done.iter().any(|it| it.number == again.number), "{again:?}");
     }
-    let repeated = began.iter().filter(|it| it.attempt > 1).count();
-    assert!((1..=KILLED).contains(&repeated), "{began:?}");
+    // A process that a busy machine kept from renewing has lost its run as well.
+    for again in began.iter().filter(|it| it.attempt > 1) {
+        let is_of_it = |it: &&Said| it.scheduled_for == again.scheduled_for && it.attempt < again.attempt;
+        assert!(began.iter().any(|it| is_of_it(&it)) && !done.iter().any(|it| is_of_it(&it)), "{again:?}");
+    }
     let mut ticks: Vec<_> = began.iter().map(|it| (it.scheduled_for, it.attempt)).collect();
     let all = ticks.len();
     ticks.sort_unstable();

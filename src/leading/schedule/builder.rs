@@ -160,8 +160,9 @@ impl Schedule {
     }
 
     /// Sets the number of runs in a row that failed, panicked or took too long, after which the schedule pauses, as by
-    /// [`Control::pause`]: for the whole fleet, until it is resumed. From 1 to the number of runs in the
-    /// [`history`](Self::history). Default: it does not pause by itself.
+    /// [`Control::pause`]: for the whole fleet, until it is resumed. Runs that were stopped or did not end count for nothing. From 1
+    /// to the number of runs in the [`history`](Self::history), less those that may [`overlap`](Self::overlap) another. Default: it
+    /// does not pause by itself.
     pub const fn pause_after(mut self, failures: u32) -> Self {
         self.pause_after = Some(failures);
         self
@@ -246,7 +247,10 @@ impl Schedule {
         let history = number("schedule.history", self.history, 100)?;
         let pause_after = match self.pause_after {
             None => 0,
-            Some(failures) => number("schedule.pause_after", failures, self.history)?,
+            // Runs that go on have a place in the history as well.
+            Some(failures) => {
+                number("schedule.pause_after", failures, (self.history + 1).saturating_sub(self.overlap))?
+            }
         };
         Ok(Rules {
             plan,

@@ -162,8 +162,8 @@ impl Notebook {
         let Some(mut state) = self.state.clone() else { return Ok(None) };
         let token = SystemRandom.token();
         let tick = state.claim(wanted, token, fence, history, self.now());
-        // A run that was asked for has no time before which it is not claimed: the store's clock may have gone back since.
-        let not_before = if wanted.asked { 0 } else { wanted.scheduled_for };
+        // A run that was asked for, or is repeated, has no time before which it is not claimed: the store's clock may have gone back.
+        let not_before = if wanted.asked || wanted.repeats > 0 { 0 } else { wanted.scheduled_for };
         let write = self.write(&state, token, not_before);
         let mut pauses = AFTER_ERROR;
         while let Err(error) = self.ask(Some(&write)).await {

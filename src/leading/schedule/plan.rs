@@ -93,7 +93,7 @@ pub(super) struct Rules {
     pub(super) at_least: Millis,
     pub(super) at_once: usize,
     pub(super) history: usize,
-    /// How often a tick is run again whose run did not end.
+    /// The number of times that a tick is run again if its run did not end.
     pub(super) repeats: u32,
     /// The number of failures in a row after which the schedule pauses. Zero: it does not.
     pub(super) pause_after: usize,
@@ -114,6 +114,24 @@ pub(super) struct WantedTick {
     pub(super) asked: bool,
     /// The number of attempts before this one.
     pub(super) repeats: u32,
+}
+
+#[cfg(test)]
+impl Rules {
+    /// The rules of a schedule with a tick each second, and no options.
+    pub(super) const fn each_second() -> Self {
+        Self {
+            plan: TickPlan::Every(1_000),
+            misfire: Misfire::Once,
+            jitter: 0,
+            seed: 0,
+            at_least: 0,
+            at_once: 1,
+            history: 2,
+            repeats: 0,
+            pause_after: 0,
+        }
+    }
 }
 
 impl Rules {

@@ -27,7 +27,7 @@ pub(super) struct ScheduleState {
     /// The time of the last claim.
     started: Millis,
     pub(super) paused: bool,
-    /// The last run whose failure counts no more, because the schedule was resumed after it.
+    /// The last run that counts no more as failed or unfinished, because the schedule was resumed after it.
     #[serde(skip_serializing_if = "is_zero")]
     forgiven: u64,
     asked: Option<AskedRun>,
@@ -89,7 +89,11 @@ impl ScheduleState {
         if running >= rules.at_once {
             return Step::Wait(None);
         }
-        let unfinished = || unfinished(self.runs.iter(), fence?.get(), rules.repeats);
+        let unfinished = || {
+            let run = unfinished(self.runs.iter(), fence?.get(), rules)?;
+            let is_over = run.number <= self.forgiven || self.progress.has_served(&repetition_of(run));
+            (!is_over).then_some(run)
+        };
         let step = match &self.asked {
             Some(asked) => Step::Claim(WantedTick { scheduled_for: asked.at, asked: true, repeats: 0 }),
             None if self.paused => Step::Wait(None),
@@ -121,8 +125,8 @@ impl ScheduleState {
         match (repeats, asked) {
             (0, true) => self.asked.take().into_iter().for_each(|asked| self.progress.serve(asked.id)),
             (0, false) => self.progress.last = scheduled_for,
-            // Its tick was claimed before.
-            _ => {}
+            // Its tick was claimed before. The repetition is remembered like a run that was asked for: a failover may forget it.
+            _ => self.progress.serve(format!("{scheduled_for}/{repeats}")),
         }
         self.progress.number += 1;
         self.claim = token.to_hex();
@@ -139,17 +143,28 @@ impl ScheduleState {
         self.claim == token.to_hex()
     }
 
-    /// Writes down the end of a run, if the history still has it. Pauses if so many runs have failed in a row, and not zero.
-    pub(super) fn ended(&mut self, number: u64, took: Duration, outcome: &Outcome, pause_after: usize) {
-        for run in self.runs.iter_mut().filter(|run| run.number == number) {
+    /// Writes down the end of a run of this fence, if the history still has it and no end of it. Pauses if so many runs have failed
+    /// in a row, and not zero. Returns true if it pauses.
+    pub(super) fn ended(
+        &mut self,
+        (number, fence): (u64, Option<Fence>),
+        (took, outcome): (Duration, &Outcome),
+        pause_after: usize,
+    ) -> bool {
+        let fence = fence.map(Fence::get);
+        let is_it = |run: &&mut Entry| run.number == number && run.fence == fence && run.ended.is_none();
+        for run in self.runs.iter_mut().filter(is_it) {
             // JSON has all that an outcome has.
             run.ended = Some((millis(took), serde_json::to_value(outcome).unwrap_or_default()));
         }
-        self.paused |= pause_after > 0 && self.failures() >= pause_after;
+        let pauses =
+            !self.paused && pause_after > 0 && outcome.is_failure() && self.failures() >= pause_after;
+        self.paused |= pauses;
+        pauses
     }
 
     /// Returns the number of runs that failed in a row, of those that have ended since the last resumption.
-    pub(super) fn failures(&self) -> usize {
+    fn failures(&self) -> usize {
         let ended = self.runs.iter().filter(|run| run.number > self.forgiven).filter_map(Entry::outcome);
         let in_a_row = ended.take_while(|outcome| *outcome != Outcome::Done);
         in_a_row.filter(Outcome::is_failure).count()
@@ -180,6 +195,11 @@ impl ScheduleState {
             history: self.runs.iter().map(Entry::run).collect(),
         }
     }
+}
+
+/// Returns the name under which the repetition of a run is remembered.
+fn repetition_of(run: &Entry) -> String {
+    format!("{}/{}", run.scheduled_for, run.repeats.saturating_add(1))
 }
 
 #[cfg(test)]

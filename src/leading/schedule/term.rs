@@ -1,6 +1,6 @@
 //! One term of a runner: ticks are claimed, run, and written down, until it is told to stop or the lease is over.
 
-use std::{collections::VecDeque, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::Cell, collections::VecDeque, rc::Rc, sync::Arc, time::Duration};
 
 use tokio::{
     task::{JoinError, JoinSet},
@@ -240,23 +240,22 @@ impl RunnerTerm {
         self.ended.push_back(ended);
     }
 
-    fn is_paused_for_failures(&self) -> bool {
-        let pause_after = self.job.rules.pause_after;
-        let state = self.notebook.state.as_ref().filter(|state| state.paused && pause_after > 0);
-        state.is_some_and(|state| state.failures() >= pause_after)
-    }
-
     /// Writes down the ends of runs. What a call that is cancelled has not written is written by the next one.
     async fn write_down(&mut self) {
-        let pause_after = self.job.rules.pause_after;
+        let (pause_after, fence) = (self.job.rules.pause_after, self.lease.fence());
         while let Some(EndedRun { number, took, outcome }) = self.ended.front() {
-            let end = |state: &mut ScheduleState, _| state.ended(*number, *took, outcome, pause_after);
+            let (name, pauses) = (&self.job.control.name, Cell::new(false));
+            let end = |state: &mut ScheduleState, _| {
+                pauses.set(state.ended((*number, fence), (*took, outcome), pause_after));
+            };
             if let Err(error) = self.notebook.change(Redone::Harmless, end).await {
-                let (name, error) = (&self.job.control.name, one_line(&error));
+                let error = one_line(&error);
                 tracing::warn!(schedule = %name, number, error, "the end of a tick is not in the history");
-            } else if outcome.is_failure() && self.is_paused_for_failures() {
-                let name = &self.job.control.name;
-                tracing::error!(schedule = %name, number, pause_after, "a schedule has paused, because its runs failed one after the other");
+            } else if pauses.get() {
+                tracing::error!(
+                    schedule = %name, number, pause_after,
+                    "a schedule has paused, because its runs failed one after the other"
+                );
             }
             self.ended.pop_front();
         }

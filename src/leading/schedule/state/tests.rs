@@ -74,8 +74,9 @@ fn the_history_has_the_latest_runs_and_reads_back() {
     for now in [100, 200, 300] {
         claim(&mut state, now);
     }
-    state.ended(1, Duration::from_millis(7), &Outcome::Done, 0);
-    state.ended(2, Duration::from_millis(7), &Outcome::failed(&"x".repeat(201)), 0);
+    state.ended((1, Some(Fence::new(5))), (Duration::from_millis(7), &Outcome::Done), 0);
+    state.ended((2, Some(Fence::new(4))), (Duration::ZERO, &Outcome::Done), 0);
+    state.ended((2, Some(Fence::new(5))), (Duration::from_millis(7), &Outcome::failed(&"x".repeat(201))), 0);
     let history = state.status(0).history;
     assert_eq!(history.iter().map(|run| run.tick.number).collect::<Vec<_>>(), [3, 2]);
     let failed = Outcome::Failed(format!("{}…", "x".repeat(200)));
@@ -109,8 +110,8 @@ fn a_schedule_pauses_after_failures_in_a_row_and_counts_anew_when_it_is_resumed(
         let wanted = WantedTick { scheduled_for: 100, asked: true, repeats: 0 };
         let tick = state.claim(wanted, Token::from_bits(1), Some(Fence::new(5)), 9, 100);
         // Written twice, as it may be if an answer is lost.
-        state.ended(tick.number, Duration::ZERO, outcome, 2);
-        state.ended(tick.number, Duration::ZERO, outcome, 2);
+        state.ended((tick.number, tick.fence), (Duration::ZERO, outcome), 2);
+        state.ended((tick.number, tick.fence), (Duration::ZERO, outcome), 2);
         state.paused
     };
     let (failed, done) = (Outcome::failed("no paper"), Outcome::Done);
@@ -126,7 +127,7 @@ fn a_schedule_pauses_after_failures_in_a_row_and_counts_anew_when_it_is_resumed(
 fn what_a_later_version_has_written_is_left_as_it_is() {
     let mut state = begun(0);
     claim(&mut state, 100);
-    state.ended(1, Duration::ZERO, &Outcome::failed("no paper"), 0);
+    state.ended((1, Some(Fence::new(5))), (Duration::ZERO, &Outcome::failed("no paper")), 0);
     let text = serde_json::to_string(&state).unwrap();
     let later = text.replace(r#"{"failed":"#, r#"{"postponed":"#).replacen('{', r#"{"new":{"er":1},"#, 1);
     let mut state: ScheduleState = serde_json::from_str(&later).unwrap();
@@ -165,4 +166,23 @@ fn times_after_the_year_9999_and_numbers_that_cannot_be_counted_on_are_told_apar
     assert_eq!(check(r#"{"number":9007199254740992}"#), Ok(()));
     let told = "number is 18446744073709551615, more than 9007199254740992".to_owned();
     assert_eq!(check(r#"{"number":18446744073709551615}"#), Err(told));
+}
+
+#[test]
+fn a_repetition_is_not_repeated_though_a_failover_has_forgotten_it_nor_is_what_was_before_a_resumption() {
+    let (mut state, rules) = (begun(0), Rules { repeats: 1, ..rules() });
+    claim(&mut state, 100);
+    let next = |state: &ScheduleState| state.step(&rules, Some(Fence::new(6)), 0, 150);
+    let wanted = WantedTick { scheduled_for: 100, asked: false, repeats: 1 };
+    assert_eq!(next(&state), Step::Claim(wanted));
+    let (mut replica, mut floor) = (state.clone(), ScheduleProgress::default());
+    state.claim(wanted, Token::from_bits(1), Some(Fence::new(6)), 2, 150);
+    state.meet(&mut floor);
+    assert!(replica.meet(&mut floor), "it is behind");
+    assert_eq!(next(&replica), Step::Wait(Some(200)));
+    let mut resumed = begun(0);
+    claim(&mut resumed, 100);
+    resumed.paused = true;
+    resumed.resume(120);
+    assert_eq!(next(&resumed), Step::Wait(Some(200)));
 }
