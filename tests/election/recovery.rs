@@ -155,7 +155,7 @@ fn what_cannot_be_recovered_or_counted_is_refused() {
     });
 }
 
-/// What a process says of a run: as it begins, and when it is done.
+/// A line that a process says of a run: as it begins, and when it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Said {
     done: bool,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// A loss of a lease that was to be renewed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Loss {
-    /// When its holder knew, in microseconds since the host was started.
+    /// The moment at which its holder knew, in microseconds since the host was started.
     pub(crate) at: u64,
     pub(crate) resource: String,
     pub(crate) fence: u64,
@@ -43,7 +43,7 @@ impl Report {
         self.held.iter().filter_map(|held| held.lost)
     }
 
-    /// How many holders were told that the store did not hold their lease any more.
+    /// Returns the number of holders that were told that the store did not hold their lease any more.
     pub(crate) fn told_not_held(&self) -> u64 {
         self.lost().filter(|reason| *reason == LossReason::NotHeld).count() as u64
     }

@@ -86,7 +86,7 @@ impl Work {
         self.sums_hold().await;
     }
 
-    /// How many leases the store did not hold any more when it was asked to renew or to release them, without those of which their
+    /// Returns the number of leases that the store did not hold any more when it was asked to renew or to release them, without those of which their
     /// holders were told. Some are of callers that had gone before they saw the lease.
     pub(crate) async fn found_lost(&self, told: u64) -> u64 {
         let mut count = 0;

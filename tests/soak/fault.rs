@@ -109,7 +109,7 @@ pub(super) struct Ground {
     pub(super) network: Option<Network>,
     /// How far which clocks are ahead.
     pub(super) ahead: Option<(Duration, Vec<usize>)>,
-    /// What the last fault did not touch.
+    /// The resources that the last fault did not touch.
     pub(super) spared: BTreeSet<String>,
 }
 

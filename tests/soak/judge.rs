@@ -17,12 +17,12 @@ use crate::{
 
 /// The time after which all has been told that concerns a lease that has ended: processes may be frozen meanwhile.
 const SETTLED: u64 = 30_000_000;
-/// How much later than its validity a loss may be told without a stall that shows why. The witness of a process is a task on the thread
+/// The time by which a loss may be told late without a stall that shows why. The witness of a process is a task on the thread
 /// of its callers: it sees neither the thread of a lock manager, nor waits of less than 15 ms.
 const UNSEEN: Duration = Duration::from_millis(100);
 /// Of so many grants one may be lost and be told so much later.
 const UNSEEN_ONE_OF: u64 = 1_000;
-/// How many leases of a window are given to the external checker, whose time grows with the number of those held at once.
+/// The number of leases of a window that are given to the external checker, whose time grows with the number of those held at once.
 const JUDGED: usize = 1_200;
 /// For how long a process must have had no turn in the TTL before a loss, so that this explains it: half of a renewal interval.
 const NO_TURN: u64 = 500_000;

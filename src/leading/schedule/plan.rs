@@ -190,17 +190,7 @@ mod tests {
     const PLAN: TickPlan = TickPlan::Every(100);
 
     fn rules(misfire: Misfire, jitter: Millis) -> Rules {
-        Rules {
-            plan: PLAN,
-            misfire,
-            jitter,
-            seed: 7,
-            at_least: 0,
-            at_once: 1,
-            history: 2,
-            repeats: 0,
-            pause_after: 0,
-        }
+        Rules { plan: PLAN, misfire, jitter, seed: 7, ..Rules::each_second() }
     }
 
     fn due(misfire: Misfire, last: Millis, now: Millis) -> Step {

@@ -25,7 +25,7 @@ pub enum Recover {
 
 /// Returns the first run that is to be repeated by the runner with this fence, if it is not repeated already.
 ///
-/// Those are the runs of the runner before. A runner that has gone on with the plan since then left them as they are: its version,
+/// Only the runs of the runner before are repeated. A runner that has gone on with the plan since then left them as they are: its version,
 /// or its options, did not have the policy. Where runs do not overlap, one that its own runner has followed by another is over.
 pub(super) fn unfinished<'a>(
     runs: impl DoubleEndedIterator<Item = &'a Entry> + Clone,

@@ -1,7 +1,6 @@
 //! Tests of the state of a schedule: each change to it, and what is read back.
 
 use super::*;
-use crate::leading::schedule::plan::Misfire;
 
 const PLAN: TickPlan = TickPlan::Every(100);
 
@@ -10,17 +9,7 @@ fn begun(now: Millis) -> ScheduleState {
 }
 
 fn rules() -> Rules {
-    Rules {
-        plan: PLAN,
-        misfire: Misfire::Once,
-        jitter: 0,
-        seed: 0,
-        at_least: 0,
-        at_once: 1,
-        history: 2,
-        repeats: 0,
-        pause_after: 0,
-    }
+    Rules { plan: PLAN, ..Rules::each_second() }
 }
 
 fn step(state: &ScheduleState, rules: &Rules, running: usize, now: Millis) -> Step {
