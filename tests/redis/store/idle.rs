@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::redis::store::{proxy::Proxy, *};
 use leasehold::store::AcquiredAll;
+use leasehold::{RedisOptions, RedisStore};
 use tokio::time;
 
 /// Lets this time pass for the store and not for the server.
@@ -57,7 +58,10 @@ async fn a_server_that_died_while_nobody_asked_it_leaves_no_outcome_open() {
 async fn a_connection_that_a_firewall_forgot_while_it_was_idle_leaves_no_outcome_open() {
     let server = RedisServer::start();
     let proxy = Proxy::start(&server).await;
-    let store = patient::open(&proxy.url());
+    // Less than the TTL: the question whether the connection is still there takes as long.
+    let response_timeout = Duration::from_secs(10);
+    let options = RedisOptions { response_timeout, ..patient::patient() };
+    let store = RedisStore::with_options(&proxy.url(), options).unwrap();
     let plain = hold("r", 1);
     granted(&store, &exclusive(&plain)).await;
     store.renew(&plain, TTL).await.unwrap();

@@ -1,7 +1,5 @@
 //! The notifications of an inbox, as facts hear them.
 
-use std::time::Duration;
-
 use futures_util::StreamExt;
 use leasehold::{
     ResourceName, Token,
@@ -10,6 +8,7 @@ use leasehold::{
 };
 
 use super::{heard::Heard, scene::Scene};
+use crate::waiting::PATIENCE;
 
 impl Scene {
     /// Listens to the inbox of all who wait here, as long as the fact is under test: they are taken for alive.
@@ -110,7 +109,6 @@ pub(super) async fn next_of_waiters(notifications: &mut Notifications) -> Notifi
 }
 
 pub(super) async fn next(notifications: &mut Notifications) -> Notification {
-    const WITHIN: Duration = Duration::from_secs(10);
-    let next = tokio::time::timeout(WITHIN, notifications.next()).await;
+    let next = tokio::time::timeout(PATIENCE, notifications.next()).await;
     next.expect("a notification in time").expect("notifications without an end")
 }
