@@ -2,6 +2,8 @@
 //!
 //! Three changes in each order, or `LEASEHOLD_ROTATIONS=30`, one each two seconds (`tests/long rotation`).
 
+mod processes;
+
 use std::{
     cell::{Cell, RefCell},
     env, fs,
@@ -113,6 +115,16 @@ impl Rotation {
         }
     }
 
+    /// Changes the password while both are good, and cuts the connections that listen, on which no request is on its way:
+    /// they begin anew with the new one.
+    fn change_and_listen_anew(&self, to: usize) {
+        let (new, old) = (format!(">{}", password(to)), format!("<{}", password(to - 1)));
+        self.on_all(&["ACL", "SETUSER", "locker", &new]);
+        self.tell(to);
+        self.on_all(&["ACL", "SETUSER", "locker", &old]);
+        self.on_all(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    }
+
     /// Returns a provider of a function: it is told to ask again, or finds out by itself.
     fn provider(&self, is_told: bool) -> CredentialsProvider {
         let number = Arc::clone(&self.number);
@@ -133,15 +145,19 @@ impl Rotation {
 
     /// Returns the store of a configuration with files.
     fn configured(&self, url: &str) -> Arc<dyn Store> {
+        Config::from_toml(&self.configuration(url)).unwrap().open_store().unwrap()
+    }
+
+    /// Returns a configuration with files.
+    fn configuration(&self, url: &str) -> String {
         fs::write(self.folder.path().join("user"), "locker").unwrap();
         let (password, user) = (self.file(), self.folder.path().join("user"));
-        let text = format!(
+        format!(
             "[store]\nurl = '{url}'\npassword_file = '{}'\nuser_file = '{}'\nconnect_timeout = '10s'\nfresh_start = true\nnode_timeout = '5s'\nresponse_timeout = '10s'\n\
              [lease]\nttl = '60s'",
             password.display(),
             user.display()
-        );
-        Config::from_toml(&text).unwrap().open_store().unwrap()
+        )
     }
 }
 
@@ -191,7 +207,7 @@ async fn rotate(rotation: Rotation, stores: [Arc<dyn Store>; MANAGERS], pause: D
             actix_rt::spawn(take_turns(number, locks.clone(), Arc::clone(&rotation), Rc::clone(&report)))
         })
         .collect();
-    let timed = env::var("LEASEHOLD_ROTATIONS").ok().map(|number| number.parse::<usize>().unwrap());
+    let timed = timed();
     let began = Instant::now();
     for number in 1..=timed.unwrap_or(9) {
         if timed.is_some() {
@@ -221,6 +237,11 @@ async fn rotate(rotation: Rotation, stores: [Arc<dyn Store>; MANAGERS], pause: D
     assert!(!log.text().contains("s3cret"), "a password is in the log");
 }
 
+/// Returns the number of changes, one each two seconds, if they are not to follow each other at once.
+fn timed() -> Option<usize> {
+    env::var("LEASEHOLD_ROTATIONS").ok().map(|number| number.parse().unwrap())
+}
+
 fn by_url(url: &str, options: RedisOptions) -> Arc<dyn Store> {
     Arc::new(RedisStore::with_options(url, options).unwrap())
 }
@@ -229,6 +250,15 @@ fn by_url(url: &str, options: RedisOptions) -> Arc<dyn Store> {
 fn clients(url: &str) -> Vec<Client> {
     let hosts = url.split("://").nth(1).unwrap().split('/').next().unwrap();
     hosts.split(',').map(|host| Client::open(format!("redis://{host}")).unwrap()).collect()
+}
+
+/// Returns the ports of the servers and of the sentinels.
+fn ports_of(service: &Sentinels) -> Vec<u16> {
+    let of =
+        |client: &Client| client.get_connection_info().addr().to_string().split(':').nth(1).unwrap().parse();
+    let sentinels = clients(&service.url());
+    let sentinels = sentinels.iter().map(|client| of(client).unwrap());
+    service.servers.iter().map(RedisServer::port).chain(sentinels).collect()
 }
 
 #[actix::test]
@@ -259,12 +289,8 @@ async fn quorum() {
 async fn sentinel() {
     let service = Sentinels::calm();
     let url = service.url();
-    let of =
-        |client: &Client| client.get_connection_info().addr().to_string().split(':').nth(1).unwrap().parse();
     let sentinels = clients(&url);
-    let ports = sentinels.iter().map(|client| of(client).unwrap());
-    let ports = service.servers.iter().map(RedisServer::port).chain(ports).collect();
-    let rotation = Rotation::begin(ports);
+    let rotation = Rotation::begin(ports_of(&service));
     let [told, untold] = [true, false].map(|is_told| rotation.options(rotation.provider(is_told)));
     let any = Client::open("redis://127.0.0.1").unwrap();
     let stores: [Arc<dyn Store>; MANAGERS] = [
