@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     core::{InvalidValue, LossReason, ResourceName},
-    leading::election::Candidacy,
+    leading::election::{Candidacy, inspect},
     lease::Lease,
     listeners::Class,
     manager::LockManager,
-    request::{AcquireError, Inspect, InspectError, ReadLock, acquire::Options},
+    request::{AcquireError, InspectError, ReadLock, acquire::Options},
     store::{StoreError, TOLD_AT_MOST},
 };
 
@@ -48,7 +48,7 @@ impl Names {
         let class = &mut candidacy.request.options.class;
         let fleet = str::from_utf8(self.fleet.as_bytes()).ok().filter(|name| Class::check(name).is_ok());
         *class = class.take().or_else(|| fleet.map(|name| name.to_owned().into()));
-        candidacy.stands = true;
+        (candidacy.stands, candidacy.is_kept) = (true, true);
         candidacy.pauses.reset();
         candidacy
     }
@@ -127,12 +127,6 @@ impl From<AcquireError> for NotJoined {
     }
 }
 
-impl From<StoreError> for NotJoined {
-    fn from(error: StoreError) -> Self {
-        Self::Refused(error.into())
-    }
-}
-
 /// Waits for all leases. Of two processes with other numbers of partitions that come at a time one at least sees the other, because
 /// each looks when it holds the lease of its number.
 pub(super) async fn join(
@@ -140,10 +134,9 @@ pub(super) async fn join(
     [counted, named, announced]: [ReadLock; 3],
     partitions: u32,
 ) -> Result<Membership, NotJoined> {
-    let unanswered = |error| StoreError::unanswered("join", error);
-    let count = Inspect::new(&counted.resource).limit(TOLD_AT_MOST);
+    let unanswered = |error| AcquireError::from(StoreError::unanswered("join", error));
     let counted = Arc::new(locks.send(counted).await.map_err(unanswered)??);
-    let counts = locks.send(count).await.map_err(unanswered)?.map_err(NotJoined::Unseen)?;
+    let counts = inspect(&locks, counted.resource(), TOLD_AT_MOST).await.map_err(NotJoined::Unseen)?;
     let other = other_count(&counts, partitions);
     if let Some(other) = other.filter(|_| !planted!("members with other numbers of partitions agree")) {
         return Err(NotJoined::OtherCount(other));
