@@ -7,7 +7,7 @@ use std::{
     sync::LazyLock,
 };
 
-use clap::{CommandFactory, Error, error::ErrorKind};
+use clap::{CommandFactory, Error, Parser, error::ErrorKind};
 use leasehold_console::view::printable;
 
 use crate::{Options, print, run};
@@ -51,33 +51,48 @@ pub(crate) fn is_asked_for(error: &Error) -> bool {
 
 /// Returns the text of an error of these arguments in one line: what is wrong, what may be meant, and where more is said.
 pub(crate) fn line(error: &Error, arguments: &[OsString]) -> String {
-    let text = error.render().to_string();
+    let shown: Vec<OsString> = arguments.iter().map(|argument| without_address(argument)).collect();
+    // The parser changes what it repeats. So it reads what may be shown, and nothing else.
+    let name = OsString::from("leasehold");
+    let again = Options::try_parse_from([&name].into_iter().chain(&shown)).err();
+    let again = again.filter(|again| again.kind() == error.kind());
+    let told = match &again {
+        Some(again) => in_one_line(&again.render().to_string()),
+        None => error.kind().as_str().unwrap_or("not understood").to_owned(),
+    };
+    // That text does not say which.
+    let is_it = |(argument, shown): &(&OsString, &OsString)| match error.kind() {
+        ErrorKind::InvalidUtf8 => argument.to_str().is_none(),
+        _ => again.is_none() && argument != shown,
+    };
+    let wrong = arguments.iter().zip(&shown).find(is_it);
+    let told = wrong.iter().fold(told, |told, (_, shown)| format!("{told} '{}'", shown.display()));
+    format!("{}; see '{} --help'", printable(&told), asked(arguments))
+}
+
+/// Returns what an error of the parser says, without the usage.
+fn in_one_line(text: &str) -> String {
     let told = text.split("Usage: ").next().unwrap_or_default();
     let told = told.split("For more information").next().unwrap_or_default();
     let parts = told.lines().map(str::trim).filter(|part| !part.is_empty());
-    let told = parts.fold(String::new(), |told, part| {
+    parts.fold(String::new(), |told, part| {
         let part = part.strip_prefix("error: ").unwrap_or(part);
         match part.strip_prefix("tip: ") {
             Some(tip) => format!("{told}; {tip}"),
             None if told.is_empty() => part.to_owned(),
             None => format!("{told} {part}"),
         }
-    });
-    // The parser does not say which.
-    let not_text = |argument: &&OsString| argument.to_str().is_none();
-    let wrong =
-        arguments.iter().find(|argument| error.kind() == ErrorKind::InvalidUtf8 && not_text(argument));
-    let told = wrong.iter().fold(told, |told, argument| format!("{told} '{}'", argument.display()));
-    let told = arguments.iter().fold(told, |told, argument| without_address(&told, argument));
-    format!("{}; see '{} --help'", printable(&told), asked(arguments))
+    })
 }
 
-/// Returns a text without the address in this argument, which may have a password.
-fn without_address(told: &str, argument: &OsStr) -> String {
-    let argument = argument.display().to_string();
-    match argument.split_once("://") {
-        Some((_, address)) if !address.is_empty() => told.replace(address, "…"),
-        _ => told.to_owned(),
+/// Returns an argument without what may be an address with a password: all behind a colon.
+fn without_address(argument: &OsStr) -> OsString {
+    let text = argument.to_string_lossy();
+    match text.split_once(':') {
+        Some((front, rest)) if ["//", "@", "pass"].iter().any(|sign| rest.contains(sign)) => {
+            format!("{front}:{}…", if rest.starts_with("//") { "//" } else { "" }).into()
+        }
+        _ => argument.to_owned(),
     }
 }
 
@@ -98,7 +113,7 @@ fn asked(arguments: &[OsString]) -> String {
 mod tests {
     use std::os::unix::ffi::OsStrExt;
 
-    use clap::{Command, Parser};
+    use clap::Command;
 
     use super::*;
 
@@ -144,6 +159,49 @@ mod tests {
             [OsStr::new("ls"), OsStr::new("--store"), OsStr::from_bytes(b"redis://:hunter2\xad@a")];
         let not_text = told(&not_text);
         assert!(not_text.contains("'redis://…'") && !not_text.contains("hunter2"), "{not_text}");
+    }
+
+    #[test]
+    fn no_password_is_shown_whatever_characters_are_around_it() {
+        let odd = [
+            "",
+            "\t",
+            "\n",
+            "\r\n",
+            "\u{1b}[0m",
+            "\u{4}",
+            "\0",
+            "\u{9b}",
+            "\u{85}",
+            "\u{202e}",
+            " ",
+            "Usage: ",
+            "error: ",
+        ];
+        let mut refused = 0;
+        for (odd, place) in odd.iter().flat_map(|odd| (0..5).map(move |place| (odd, place))) {
+            let parts = ["redis:", "//user:", "hunter", "2", "@a.example", ""];
+            let address = parts.iter().enumerate().fold(String::new(), |address, (number, part)| {
+                format!("{address}{part}{}", if number == place { odd } else { "" })
+            });
+            let (flag, long) = (format!("--stor={address}"), address.repeat(40));
+            for wrong in [
+                &["ls", "x", &address][..],
+                &["ls", &flag],
+                &[&address],
+                &["revoke", "x", "--grace", &address],
+                &["run", "x", "--permits", &address, "true"],
+                &["tune", "simulate", "--workload", "x", "--set", &address],
+                &["show", &long],
+                &["completions", &address],
+            ] {
+                let told = told(wrong);
+                let is_shown = told.contains("hunter") || told.contains("user");
+                assert!(!is_shown && told.lines().count() == 1, "{wrong:?}: {told}");
+                refused += 1;
+            }
+        }
+        assert_eq!(refused, odd.len() * 5 * 8);
     }
 
     /// Calls this for a command and all below it, with the words that lead to each.

@@ -235,7 +235,9 @@ impl FromStr for TokenPrefix {
     type Err = InvalidValue;
 
     fn from_str(hex: &str) -> Result<Self, InvalidValue> {
-        let bits = if hex.len() == 8 { u32::from_str_radix(hex, 16).ok() } else { None };
+        // A number may have a sign.
+        let digits = hex.len() == 8 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let bits = if digits { u32::from_str_radix(hex, 16).ok() } else { None };
         bits.map(Self).ok_or_else(|| InvalidValue::new("token prefix", hex, "8 hexadecimal digits"))
     }
 }
@@ -291,7 +293,7 @@ mod tests {
             assert!(wrong.parse::<Token>().is_err(), "{wrong}");
         }
         assert_eq!("0123abcd".parse::<TokenPrefix>().unwrap().to_string(), "0123abcd");
-        for wrong in ["", "0123abc", "0123abcde", "0123abcg"] {
+        for wrong in ["", "0123abc", "0123abcde", "0123abcg", "+000626d", "-000626d"] {
             assert_eq!(wrong.parse::<TokenPrefix>().unwrap_err().field, "token prefix", "{wrong:?}");
         }
     }

@@ -3,20 +3,23 @@
 use std::{
     cell::OnceCell,
     io,
+    future::pending,
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
         mpsc::channel,
     },
+    task::{Context, Wake, Waker},
     thread,
     time::Duration,
 };
 
 use super::{EndOfThread, in_memory, watched};
-use actix::Addr;
+use actix::{Addr, MailboxError};
 use leasehold::{
-    Acquire, AcquireError, Config, LockManager, LossReason, ManagerThread, MemoryStore, Shutdown, StartError,
+    Acquire, AcquireError, BlockingLocks, Config, LockManager, LossReason, ManagerThread, MemoryStore, Shutdown, StartError,
     Stats, WithLock, WithLockError, start_anywhere,
 };
 use leasehold_testing::{
@@ -190,6 +193,64 @@ fn a_panic_of_the_start_goes_on_in_the_caller() {
     let start = || -> Result<Addr<LockManager>, StartError> { panic!("the start was told to panic") };
     let panic = catch_unwind(AssertUnwindSafe(|| drop(start_anywhere(start)))).unwrap_err();
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"the start was told to panic"));
+}
+
+/// A waker that panics in the runtime that calls it, where no task catches that.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("the thread was told to panic");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_of_the_thread_is_an_error_for_everybody_who_waits_for_its_manager() {
+    for by_drop in [true, false] {
+        let (panic_now, told) = tokio::sync::oneshot::channel();
+        let start = move || {
+            actix::spawn(async move {
+                told.await.unwrap();
+                let mut timer = pin!(tokio::time::sleep(millis(1)));
+                assert!(timer.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::new(Panics)))).is_pending());
+                pending::<()>().await;
+            });
+            LockManager::builder(Arc::new(MemoryStore::default())).start_here()
+        };
+        let manager = start_anywhere(start).unwrap();
+        let locks = manager.locks();
+        let ask = |resource: &str| Acquire::new(resource).wait(PATIENCE).ttl(secs(2));
+        let lease = locks.send(ask("r").ttl(secs(3))).await.unwrap().unwrap();
+        let waits = tokio::spawn(locks.send(ask("r")));
+        let works = tokio::spawn({
+            let locks = locks.clone();
+            async move { locks.with_lock(ask("r"), async |_| ()).await.map(|_| ()) }
+        });
+        let blocks = BlockingLocks::from(locks.clone());
+        let blocks = tokio::task::spawn_blocking(move || blocks.with_lock(ask("r"), |_| ()).map(|_| ()));
+        eventually("three wait", async || locks.send(Stats).await.unwrap().waiting == 3).await;
+
+        panic_now.send(()).unwrap();
+        assert!(matches!(bounded(waits).await.unwrap(), Err(MailboxError::Closed)));
+        for worked in [bounded(works).await.unwrap(), bounded(blocks).await.unwrap()] {
+            assert!(matches!(worked, Err(WithLockError::ManagerGone)), "{worked:?}");
+        }
+        assert!(matches!(bounded(locks.send(ask("s"))).await, Err(MailboxError::Closed)));
+        let lost = bounded(lease.lost()).await;
+        println!("lost {lost:?}");
+        assert!(!lease.is_valid());
+        println!("{:?}", bounded(lease.release()).await);
+        if by_drop {
+            bounded(tokio::task::spawn_blocking(move || drop(manager))).await.unwrap();
+        } else {
+            let gone = bounded(manager.shutdown()).await.unwrap_err();
+            assert!(gone.to_string().contains("panicked"), "{gone}");
+        }
+    }
+}
+
+async fn bounded<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, wait).await.expect("an end of the wait")
 }
 
 #[test]

@@ -101,6 +101,23 @@ macro_rules! tests {
 tests! { answers config console cron name records run_arguments url }
 
 #[test]
+fn an_input_that_has_the_password_itself_raises_no_alarm() {
+    let inside = "hunter2hunter2secretsecret";
+    for (name, input) in [
+        ("run_arguments", format!("ls\n--{inside}").as_bytes()),
+        ("run_arguments", b"ls\n--hunter2secret\n\xad"),
+        ("run_arguments", b"ls\n--hunter2\x1b[0msecret"),
+        ("config", format!("[{inside}]\nttl = 1").as_bytes()),
+        ("config", format!("\n---\nLEASEHOLD_{inside}=1").as_bytes()),
+        ("url", format!("redis://{inside}").as_bytes()),
+        ("url", format!("{inside}://host").as_bytes()),
+    ] {
+        let target = targets().into_iter().find(|target| target.name == name).unwrap();
+        run(target, "an input that has the password", input);
+    }
+}
+
+#[test]
 fn each_target_has_a_test_and_a_program() {
     let programs = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/targets/Cargo.toml")).unwrap();
     let tested =

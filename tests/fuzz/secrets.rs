@@ -2,11 +2,22 @@
 
 const SECRET: &str = "hunter2secret";
 
-/// Returns the text with the password in each of its URLs: in front of each `@` behind a `://`, and as the option of a socket.
+/// Returns the text without the password.
+pub(crate) fn without(text: &str) -> String {
+    let mut text = text.to_owned();
+    // What is left of one that stood inside another may be one.
+    while is_in(&text) {
+        text = text.replace(SECRET, "");
+    }
+    text
+}
+
+/// Returns the text with the password in each of its URLs, and nowhere else: in front of each `@` behind a `://`, and as the option of a
+/// socket.
 pub(crate) fn planted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + SECRET.len());
     let mut is_in_url = false;
-    for c in text.replace(SECRET, "").chars() {
+    for c in without(text).chars() {
         is_in_url = match c {
             '\n' | '"' | '\'' | ' ' => false,
             '/' => is_in_url || out.ends_with(":/"),

@@ -1,11 +1,16 @@
 //! Histories of every topology, some of them with a fault in the middle: each is that of a lock with fences.
 
-use std::{cell::RefCell, env, sync::Arc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    env,
+    sync::Arc,
+    time::Duration,
+};
 
 use actix::Addr;
 use futures_util::{StreamExt, stream};
 use leasehold::{
-    LockManager, QuorumOptions, QuorumStore,
+    LockManager, MemoryStore, QuorumOptions, QuorumStore,
     store::{QuorumNode, Store},
 };
 use leasehold_sim::{
@@ -14,7 +19,7 @@ use leasehold_sim::{
 };
 use leasehold_testing::servers::{RedisCluster, RedisServer, Sentinels};
 use support::patient;
-use tokio::time::sleep;
+use tokio::{sync::Mutex, time::sleep};
 
 use super::callers::{Callers, Kind};
 
@@ -38,13 +43,15 @@ pub(crate) fn manager(store: impl Store) -> Addr<LockManager> {
 const FAULTS: usize = 3;
 
 /// Has callers make histories of a topology. Something happens to its servers during three of four, each time something else: of the
-/// next four, other kinds of callers have it.
+/// next four, other kinds of callers have it. Nothing happens during two at a time: a command to a server that another history has stopped
+/// would keep this thread from resuming it.
 async fn make(
     topology: &str,
     kinds: &[Kind],
     open: impl Fn() -> Addr<LockManager>,
     fault: impl AsyncFn(usize),
 ) {
+    let alone = Mutex::new(());
     let one = async |number: usize| {
         let managers: Vec<_> = (0..MANAGERS).map(|_| open()).collect();
         let kind = kinds[number % kinds.len()];
@@ -54,6 +61,7 @@ async fn make(
             let which = (number + number / kinds.len()) % (FAULTS + 1);
             if which < FAULTS {
                 sleep(Duration::from_millis(3)).await;
+                let _alone = alone.lock().await;
                 fault(which).await;
             }
         };
@@ -90,6 +98,19 @@ async fn disturb(server: &RedisServer, number: usize) {
             server.resume();
         }
     }
+}
+
+#[actix::test]
+async fn a_fault_of_one_history_waits_for_that_of_another() {
+    let (store, is_busy, faults) = (MemoryStore::default(), Cell::new(false), Cell::new(0));
+    let fault = async |_| {
+        assert!(!is_busy.replace(true), "beside another one");
+        sleep(Duration::from_millis(20)).await;
+        is_busy.set(false);
+        faults.set(faults.get() + 1);
+    };
+    make("memory", &ALL, || manager(store.clone()), fault).await;
+    assert!(faults.get() > 1, "{} faults", faults.get());
 }
 
 #[actix::test]

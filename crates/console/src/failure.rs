@@ -24,11 +24,11 @@ impl Failure {
         Self { status, kind, detail: detail.into() }
     }
 
-    pub(crate) fn other_host(host: &str) -> Self {
-        let detail = format!(
-            "this console is not called {:?}; name it with `--host`, or `ConsoleBuilder::host`, if it is",
-            host.chars().take(100).collect::<String>()
-        );
+    /// A request for a host of another name, or for what is no name.
+    pub(crate) fn other_host(name: Option<&String>) -> Self {
+        let detail = name.map_or("the request is not for a host with a name or an address".to_owned(), |name| {
+            format!("this console is not called {name}; name it with `--host`, or `ConsoleBuilder::host`, if it is")
+        });
         Self::new(StatusCode::MISDIRECTED_REQUEST, "other_host", detail)
     }
 

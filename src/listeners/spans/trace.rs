@@ -30,7 +30,13 @@ pub(super) fn continue_in(span: &Span, earlier: &Span) -> bool {
 fn read(traceparent: &str) -> Option<SpanContext> {
     let mut parts = traceparent.split('-');
     let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    if version != "00" || trace.len() != 32 || span.len() != 16 || parts.next().is_some() {
+    let is_hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let lengths = [trace.len(), span.len(), flags.len()];
+    if version != "00"
+        || lengths != [32, 16, 2]
+        || ![trace, span, flags].into_iter().all(is_hex)
+        || parts.next().is_some()
+    {
         return None;
     }
     let (trace, span) = (TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?);
@@ -61,6 +67,11 @@ mod tests {
             &format!("00-{trace}-b7ad6b7169203331-01-x"),
             &format!("00-{trace}-b7ad6b716920333ä-01"),
             &format!("00-{trace}-b7ad6b7169203331-zz"),
+            &format!("00-{trace}-b7ad6b7169203331-+1"),
+            &format!("00-{trace}-b7ad6b7169203331-1"),
+            &format!("00-{trace}-b7ad6b7169203331-001"),
+            &format!("00-{trace}-+7ad6b7169203331-01"),
+            &format!("00-+{}-b7ad6b7169203331-01", &trace[1..]),
         ] {
             assert!(read(wrong).is_none(), "{wrong}");
         }

@@ -39,7 +39,10 @@ pub(super) fn check_host(request: &HttpRequest, known: &BTreeSet<String>) -> Res
     if host == "localhost" || is_address(&host) || known.contains(&host) {
         return Ok(());
     }
-    Err(Failure::other_host(&host))
+    // A token in the wrong header is not repeated.
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    let is_name = (1..=253).contains(&host.len()) && host.bytes().all(is_name);
+    Err(Failure::other_host(is_name.then_some(&host)))
 }
 
 /// Checks that an unsafe request comes from a page of the console. One with a bearer may come from no page at all, which is
@@ -110,6 +113,27 @@ mod tests {
             ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "", "[::1", "example.org"]
         {
             assert!(check_host(&request(&[("host", host)]), &known).is_err(), "{host}");
+        }
+    }
+
+    #[test]
+    fn another_host_is_repeated_only_if_it_is_a_name() {
+        let told = |host: &str| check_host(&request(&[("host", host)]), &BTreeSet::new()).unwrap_err().detail;
+        for host in ["evil.example:8640", "EVIL.example."] {
+            assert!(told(host).contains("called evil.example;"), "{}", told(host));
+        }
+        let long = "x".repeat(254);
+        let secrets = [
+            "Bearer secret-secret",
+            "user:secret@a",
+            "secret\t",
+            "secret=",
+            "[secret",
+            "redis://:secret",
+            &long,
+        ];
+        for secret in secrets {
+            assert!(told(secret).contains("not for a host with a name"), "{}", told(secret));
         }
     }
 

@@ -60,12 +60,13 @@ fn address(text: &str, usual_port: u16) -> Result<NodeAddress, String> {
     }
     let Some(port) = port else { return Ok(NodeAddress::new(host.to_owned(), usual_port)) };
     match port.parse() {
-        Ok(port) => Ok(NodeAddress::new(host.to_owned(), port)),
+        // A number may have a sign.
+        Ok(number) if !port.starts_with('+') => Ok(NodeAddress::new(host.to_owned(), number)),
         // A number of more digits may be a password behind which the host is missing.
         Err(_) if port.len() == 5 && port.bytes().all(|byte| byte.is_ascii_digit()) => {
             Err(format!("with port {port}, which is more than 65535"))
         }
-        Err(_) => Err("with a port that is no number from 1 to 65535".to_owned()),
+        _ => Err("with a port that is no number from 1 to 65535".to_owned()),
     }
 }
 
@@ -82,7 +83,9 @@ fn service_and_database<'a>(kind: Option<&str>, path: &'a str) -> Result<(&'a st
         return Err("with a service of other letters than A-Z a-z 0-9 . - _".to_owned());
     }
     match database {
-        number if number.is_empty() || number.parse::<u32>().is_ok() => Ok((service, number)),
+        number if number.is_empty() || number.parse::<u32>().is_ok() && !number.starts_with('+') => {
+            Ok((service, number))
+        }
         word if is_plain(word) => Err(format!("with database {word:?}, which is no number")),
         _ => Err("with a database that is no number".to_owned()),
     }
@@ -186,6 +189,15 @@ mod tests {
         ] {
             assert_eq!(unused(url), None, "{url}");
         }
+    }
+
+    #[test]
+    fn a_port_and_a_database_are_digits_without_a_sign() {
+        for rest in ["a:+6379", "a:6379/s/+3", "a:1,b:+2/s"] {
+            let fault = UrlParts::read("redis+sentinel", rest).err();
+            assert!(fault.as_ref().is_some_and(|fault| fault.contains("no number")), "{rest}: {fault:?}");
+        }
+        assert!(UrlParts::read("redis+sentinel", "a:6379/s/3").is_ok());
     }
 
     #[test]
