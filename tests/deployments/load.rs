@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use actix::{Actor, Context, Handler};
 use leasehold::{
-    Backoff, LockManager, QuorumOptions, QuorumStore, RedisOptions, RedisStore, SetTuning, Settings,
+    Backoff, Layout, LockManager, QuorumOptions, QuorumStore, RedisOptions, RedisStore, SetTuning, Settings,
     TunerSettings,
-    store::{Layout, QuorumNode, ServerLoad, Store},
+    store::{QuorumNode, ServerLoad, Store},
 };
 use leasehold_testing::{
     servers::{MASTERS, RedisCluster, RedisServer},
@@ -54,7 +54,8 @@ async fn waiters_ask_a_server_that_is_nearly_full_less_often_and_fewer_times() {
     settings.wait.timeout = secs(60);
     let (backoff, told) = (settings.backoff, Told::default());
     let locks = LockManager::builder(store).settings(settings).start().unwrap();
-    let bounds = TunerSettings { enabled: true, window: millis(100), ..TunerSettings::default() };
+    let mut bounds = TunerSettings::default();
+    (bounds.enabled, bounds.window) = (true, millis(100));
     let _tuner = Tuner::builder(&locks).settings(bounds).tell(told.clone().start().recipient()).start();
     let is_full = |event: &TunerEvent| {
         event.rule == TunerRule::PollSlower && event.reason.contains("% of its memory is used")
@@ -102,7 +103,7 @@ async fn each_master_of_a_cluster_tells_its_own_load() {
 async fn the_majority_of_a_quorum_tells_its_load_without_the_node_that_hangs() {
     let servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
     let nodes = servers.iter().map(|server| {
-        (server.url(), Arc::new(RedisStore::new(&server.url()).unwrap()) as Arc<dyn QuorumNode>)
+        (server.url(), Arc::new(RedisStore::open(&server.url()).unwrap()) as Arc<dyn QuorumNode>)
     });
     let quorum = QuorumStore::new(nodes, QuorumOptions::default()).unwrap();
     limit_memory(&servers[2], 50);
