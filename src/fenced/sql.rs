@@ -1,7 +1,8 @@
-//! Fenced writes to SQL databases: statements that refuse a stale fence, for SQLite and PostgreSQL.
+//! Fenced writes to SQL databases: statements that refuse a stale fence, for SQLite, PostgreSQL and MySQL.
 //!
 //! These are texts for the driver that the application has. Fences are passed as [`parameter`]s, and
-//! [`check`] reads the number of affected rows.
+//! [`check`] reads the number of affected rows. In MySQL and MariaDB a stale fence is the error [`STALE_IN_MYSQL`] instead: a client
+//! may count changed rows only, so that no affected row can also mean that the same was written before.
 //!
 //! Two ways, of which one is enough:
 //!
@@ -29,15 +30,27 @@ pub enum Dialect {
     Sqlite,
     /// PostgreSQL 9.5 or newer: parameters are `$1`.
     Postgres,
+    /// MySQL 5.7, MariaDB 10.3, or newer, in any SQL mode: parameters are `?`, in their order.
+    MySql,
 }
 
+/// The number of the error by which MySQL and MariaDB refuse a stale fence: a value is out of range. Roll the transaction back.
+pub const STALE_IN_MYSQL: u16 = 1690;
+
 impl Dialect {
-    const fn mark(self) -> char {
+    fn mark(self, place: usize) -> String {
         match self {
-            Self::Sqlite => '?',
-            Self::Postgres => '$',
+            Self::Sqlite => format!("?{place}"),
+            Self::Postgres => format!("${place}"),
+            Self::MySql => "?".to_owned(),
         }
     }
+}
+
+/// Returns the fence `new`, computed so that MySQL fails if it is smaller than `known`. Sums that overflow are errors in every
+/// SQL mode, which differences are not: `~new` is the largest number less `new`, so adding more than `new` to it is too much.
+fn in_mysql(new: &str, known: &str) -> String {
+    format!("~(~{new} + {known}) + {known}")
 }
 
 /// A table of the largest fence of each resource, in the database that is protected.
@@ -53,28 +66,41 @@ impl FenceTable {
     /// # Errors
     /// [`InvalidValue`] when the name is no identifier: see [`update`].
     pub fn new(dialect: Dialect, table: &str) -> Result<Self, InvalidValue> {
-        Ok(Self { dialect, table: quoted("table", table)? })
+        Ok(Self { dialect, table: quoted(dialect, "table", table)? })
     }
 
     /// Returns the statement that creates the table if it is missing. Execute it in a migration: PostgreSQL may refuse it to
     /// clients that execute it at the same moment.
     pub fn create(&self) -> String {
-        let columns = "resource TEXT NOT NULL PRIMARY KEY, fence BIGINT NOT NULL";
+        let columns = match self.dialect {
+            // A key of MySQL has a bound, and other collations take different names for the same.
+            Dialect::MySql => "resource VARBINARY(512) NOT NULL PRIMARY KEY, fence BIGINT UNSIGNED NOT NULL",
+            _ => "resource TEXT NOT NULL PRIMARY KEY, fence BIGINT NOT NULL",
+        };
         format!("CREATE TABLE IF NOT EXISTS {} ({columns})", self.table)
     }
 
     /// Returns the statement that enters with a fence. Its parameters are the resource, as the same text everywhere, and the
-    /// [`parameter`] of the fence. It affects one row, or none if the fence is stale: see [`check`].
+    /// [`parameter`] of the fence. It affects one row, or none if the fence is stale: see [`check`]. In MySQL it fails then, with
+    /// [`STALE_IN_MYSQL`], and the number of rows says nothing.
     ///
     /// Execute it as the first statement of the transaction whose writes it protects. It locks the row of the resource:
     /// whoever comes with a larger fence waits for the end of the transaction, and whoever comes with a smaller one after
     /// that is refused. In PostgreSQL `READ COMMITTED`, the default, is enough; in the other levels repeat a transaction that
     /// fails with 40001. A holder that is frozen in its transaction keeps the newer one waiting: set `lock_timeout` and
-    /// `idle_in_transaction_session_timeout` in PostgreSQL, and `busy_timeout` in SQLite.
+    /// `idle_in_transaction_session_timeout` in PostgreSQL, `busy_timeout` in SQLite, and `innodb_lock_wait_timeout` in MySQL. There,
+    /// in both `READ COMMITTED` and `REPEATABLE READ`, repeat a transaction that fails with 1213, a deadlock.
     pub fn enter(&self) -> String {
-        let (Self { table, .. }, mark) = (self, self.dialect.mark());
+        let Self { dialect, table } = self;
+        let (resource, fence) = (dialect.mark(1), dialect.mark(2));
+        if *dialect == Dialect::MySql {
+            let new = in_mysql("VALUES(fence)", "fence");
+            return format!(
+                "INSERT INTO {table} (resource, fence) VALUES (?, ?) ON DUPLICATE KEY UPDATE fence = {new}"
+            );
+        }
         format!(
-            "INSERT INTO {table} AS known (resource, fence) VALUES ({mark}1, {mark}2) ON CONFLICT (resource) DO UPDATE \
+            "INSERT INTO {table} AS known (resource, fence) VALUES ({resource}, {fence}) ON CONFLICT (resource) DO UPDATE \
              SET fence = excluded.fence WHERE known.fence <= excluded.fence"
         )
     }
@@ -82,7 +108,8 @@ impl FenceTable {
 
 /// Returns the statement that updates these columns of one row, unless the row has a larger fence. Its parameters are the
 /// values of the columns, the [`parameter`] of the fence, and the key. It affects one row, or none if the fence is stale or
-/// there is no such row: see [`check`].
+/// there is no such row: see [`check`]. In MySQL a stale fence is the error [`STALE_IN_MYSQL`], and no row may also mean that
+/// nothing has changed, unless the client counts found rows.
 ///
 /// The key has to be unique, and the column of the fence a `BIGINT`. A row whose fence is `NULL` has seen none yet.
 ///
@@ -97,18 +124,21 @@ pub fn update(
     fence: &str,
 ) -> Result<String, InvalidValue> {
     ensure(!columns.is_empty(), "columns", "none", "1 or more")?;
+    let quoted = |field, identifier| quoted(dialect, field, identifier);
     let (table, key, fence) = (quoted("table", table)?, quoted("key", key)?, quoted("fence", fence)?);
-    let mark = dialect.mark();
     let set = columns.iter().enumerate().map(|(at, column)| {
-        let (column, place) = (quoted("column", column)?, at + 1);
-        Ok(format!("{column} = {mark}{place}"))
+        Ok(format!("{} = {}", quoted("column", column)?, dialect.mark(at + 1)))
     });
     let set = set.collect::<Result<Vec<_>, InvalidValue>>()?.join(", ");
-    let (fence_at, key_at) = (columns.len() + 1, columns.len() + 2);
+    let (new, key_is) = (dialect.mark(columns.len() + 1), dialect.mark(columns.len() + 2));
+    if dialect == Dialect::MySql {
+        let new = in_mysql("?", &format!("COALESCE({fence}, 0)"));
+        return Ok(format!("UPDATE {table} SET {set}, {fence} = {new} WHERE {key} = ?"));
+    }
     // Columns have the name of their table: SQLite takes a quoted name that is no column for a text.
     Ok(format!(
-        "UPDATE {table} SET {set}, {fence} = {mark}{fence_at} WHERE {table}.{key} = {mark}{key_at} AND \
-         ({table}.{fence} IS NULL OR {table}.{fence} <= {mark}{fence_at})"
+        "UPDATE {table} SET {set}, {fence} = {new} WHERE {table}.{key} = {key_is} AND \
+         ({table}.{fence} IS NULL OR {table}.{fence} <= {new})"
     ))
 }
 
@@ -120,7 +150,7 @@ pub fn parameter(fence: Fence) -> Result<i64, InvalidValue> {
     i64::try_from(fence.get()).map_err(|_| InvalidValue::new("fence", fence, "0 to 9223372036854775807"))
 }
 
-/// Reads the number of rows that a statement of this module has affected.
+/// Reads the number of rows that a statement of this module has affected, in SQLite and PostgreSQL.
 ///
 /// # Errors
 /// [`StaleFenceError`] when it is zero: a larger fence is known, or [`update`] found no such row. Roll the transaction back.
@@ -131,8 +161,9 @@ pub const fn check(fence: Fence, affected: u64) -> Result<(), StaleFenceError> {
     }
 }
 
-/// Returns the identifier in quotes, each part of it by itself. PostgreSQL cuts off what is longer than 63 bytes.
-fn quoted(field: &str, identifier: &str) -> Result<String, InvalidValue> {
+/// Returns the identifier in quotes, each part of it by itself. PostgreSQL cuts off what is longer than 63 bytes. MySQL takes
+/// backquotes in every SQL mode.
+fn quoted(dialect: Dialect, field: &str, identifier: &str) -> Result<String, InvalidValue> {
     let is_identifier = |part: &str| {
         let starts_well = part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
         starts_well
@@ -144,7 +175,8 @@ fn quoted(field: &str, identifier: &str) -> Result<String, InvalidValue> {
     let is_known = parts.len() <= allowed && parts.iter().all(|part| is_identifier(part));
     let allowed = "1 to 63 letters, digits and _, not starting with a digit";
     ensure(is_known, field, format_args!("{identifier:?}"), allowed)?;
-    Ok(parts.iter().map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join("."))
+    let quote = if dialect == Dialect::MySql { '`' } else { '"' };
+    Ok(parts.iter().map(|part| format!("{quote}{part}{quote}")).collect::<Vec<_>>().join("."))
 }
 
 #[cfg(test)]
@@ -153,12 +185,13 @@ mod tests {
 
     #[test]
     fn identifiers_are_quoted_and_nothing_else_is_let_in() {
-        assert_eq!(quoted("table", "shop.orders").unwrap(), r#""shop"."orders""#);
+        assert_eq!(quoted(Dialect::Sqlite, "table", "shop.orders").unwrap(), r#""shop"."orders""#);
+        assert_eq!(quoted(Dialect::MySql, "table", "shop.orders").unwrap(), "`shop`.`orders`");
         for wrong in ["", "a b", "a\"b", "a;b", "7a", "a.b.c", "a.", "é", &"a".repeat(64)] {
-            let error = quoted("table", wrong).unwrap_err();
+            let error = quoted(Dialect::Postgres, "table", wrong).unwrap_err();
             assert_eq!((error.field.as_str(), error.value), ("table", format!("{wrong:?}")));
         }
-        assert!(quoted("key", "a.b").is_err());
+        assert!(quoted(Dialect::Sqlite, "key", "a.b").is_err());
     }
 
     #[test]

@@ -107,10 +107,10 @@ pub struct Queue {
     pub granted: u64,
 }
 
-/// Asks the store what its server has had to do. The answer comes with the time that it took.
+/// Asks the store what its servers have had to do. The answer comes with the time that it took.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Load")]
 pub struct AskLoad;
 
 /// The answer to [`AskLoad`].
-pub(crate) type Load = (Result<ServerLoad, StoreError>, Duration);
+pub(crate) type Load = (Result<Vec<ServerLoad>, StoreError>, Duration);

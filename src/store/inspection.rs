@@ -132,18 +132,32 @@ impl Walk {
     }
 }
 
-/// The work of a server since its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The work of a server since its start, and its memory at this moment.
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ServerLoad {
+    /// The name of the server, the same in each answer: its address, or the service that sentinels watch.
+    pub server: String,
     /// The processor time of the thread that serves commands.
     pub busy: Duration,
+    /// The share of `maxmemory` that is used, which may be above 1; `None` for a server without such a limit.
+    pub memory: Option<f64>,
 }
 
 impl ServerLoad {
-    /// Creates it from the processor time.
-    pub const fn new(busy: Duration) -> Self {
-        Self { busy }
+    /// Creates it from a name and a processor time, without a limit of memory.
+    pub fn new(server: impl Into<String>, busy: Duration) -> Self {
+        Self { server: server.into(), busy, memory: None }
+    }
+
+    /// Returns the share of a core that the busiest server needed between two answers, so much time apart; `None` if no server is
+    /// in both. What is more than two cores is not counted: another server answers to the name, after a failover.
+    pub fn busiest(before: &[Self], now: &[Self], passed: Duration) -> Option<f64> {
+        let share = |now: &Self| {
+            let before = before.iter().find(|before| before.server == now.server)?;
+            Some(now.busy.checked_sub(before.busy)?.as_secs_f64() / passed.as_secs_f64())
+        };
+        now.iter().filter_map(share).filter(|share| *share <= 2.0).max_by(f64::total_cmp)
     }
 }
 

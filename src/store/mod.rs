@@ -249,10 +249,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// A store without a queue sends no notifications, and its stream ends at once.
     fn listen(&self, inbox: &Inbox) -> Notifications;
 
-    /// Returns what the server has had to do since its start. It changes nothing.
+    /// Returns the load of each server that grants: on a cluster of all masters, on a quorum of the first majority that answers.
+    /// It changes nothing.
     ///
-    /// A store that does not know it, or has several servers, answers [`StoreError::Unsupported`].
-    fn server_load(&self) -> Reply<'_, ServerLoad> {
+    /// A store that does not know it answers [`StoreError::Unsupported`].
+    fn server_load(&self) -> Reply<'_, Vec<ServerLoad>> {
         async { Err(StoreError::unsupported("the load of the server", "it has none that it could ask")) }
             .boxed()
     }

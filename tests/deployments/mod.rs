@@ -1,4 +1,6 @@
-//! Deployments of several servers while they fail or their passwords change, and what the doctor finds in those that are wrong.
+//! Deployments of several servers while they fail or their passwords change, what the doctor finds
+//! in those that are wrong, and which load they tell.
 mod doctor;
 mod failover;
+mod load;
 mod rotation;

@@ -90,10 +90,10 @@ impl Asker {
         Report::Looks(looks, missing)
     }
 
-    /// Asks the server what it has had to do.
+    /// Asks the servers what they have had to do.
     pub(super) async fn server(&self) -> Report {
         Report::Server(match self.store.server_load().await {
-            Ok(load) => Ok(Some(load.busy)),
+            Ok(loads) => Ok(Some(loads)),
             // A user without the right to ask is no trouble for a view of locks either.
             Err(StoreError::Unsupported { .. } | StoreError::Denied { .. }) => Ok(None),
             Err(error) => Err(one_line(&error)),

@@ -1,8 +1,6 @@
 //! The answers of the store, as plain values: what [`sample`](super::sample) reports and [`state`](super::state) remembers.
 
-use std::time::Duration;
-
-use leasehold::ResourceName;
+use leasehold::{ResourceName, store::ServerLoad};
 use leasehold_console::view::ResourceView;
 
 /// Names that a walk over the keys has found.
@@ -33,8 +31,8 @@ pub(super) enum Report {
     Names(Result<Walk, String>),
     /// The resources that were asked about. The last error, if some of them gave none.
     Looks(Vec<(ResourceName, ResourceView)>, Option<Missing>),
-    /// The work of the server. `None` if this kind of store cannot tell it.
-    Server(Result<Option<Duration>, String>),
+    /// The loads of the servers. `None` if this kind of store cannot tell them.
+    Server(Result<Option<Vec<ServerLoad>>, String>),
     /// The end of a revoke.
     Revoked(ResourceName, Result<String, String>),
 }

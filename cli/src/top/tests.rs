@@ -7,7 +7,9 @@ mod tmux;
 use std::{collections::BTreeMap, env, fs, path::Path, thread, time::Duration};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use leasehold::{Fence, Holder, HolderState, Inspection, Mode, ResourceName, Token, TokenPrefix};
+use leasehold::{
+    Fence, Holder, HolderState, Inspection, Mode, ResourceName, Token, TokenPrefix, store::ServerLoad,
+};
 use leasehold_console::view::{ResourceView, WaiterView, Who};
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer, layout::Size, style::Color};
 
@@ -86,8 +88,8 @@ fn busy() -> State {
             look("tickets/00000", 6, s(18), 0),
         ];
         state.take(Report::Looks(looks, None), s(second));
-        let busy = Duration::from_millis(70) * second as u32;
-        state.take(Report::Server(Ok(Some(busy))), s(second));
+        let load = ServerLoad::new("127.0.0.1:6379", Duration::from_millis(70) * second as u32);
+        state.take(Report::Server(Ok(Some(vec![load]))), s(second));
     }
     state
 }

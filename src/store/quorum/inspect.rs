@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     core::{ResourceName, TokenPrefix},
     store::{
-        Holder, HolderState, HoldersNotified, Inspection, Listing, QuorumNode, Reply, StoreError, ToHolders,
-        Waiter, Walk,
+        Holder, HolderState, HoldersNotified, Inspection, Listing, QuorumNode, Reply, ServerLoad, StoreError,
+        ToHolders, Waiter, Walk,
         quorum::{
             round::Round,
             shared::{Quorum, median},
@@ -30,6 +30,18 @@ async fn all<T: Send + 'static, About: Clone + Send + Sync + 'static>(
     }
     let silent = quorum.nodes.len() - answered;
     Ok((round.into_answers().flatten().collect(), needed.saturating_sub(silent).max(1)))
+}
+
+/// Returns the loads of the first majority that answers: a slow minority decides nothing, and is waited for by nobody.
+pub(super) async fn server_load(quorum: &Arc<Quorum>) -> Result<Vec<ServerLoad>, StoreError> {
+    let (needed, timeouts) = (quorum.needed(), quorum.options.timeouts());
+    let mut round = Round::of_one(quorum, (), |store, ()| store.server_load());
+    let is_majority = |round: &Round<Result<_, _>>| round.on(0).flatten().flatten().count() >= needed;
+    round.gather(timeouts, is_majority).await;
+    if !is_majority(&round) {
+        return Err(round.short(0, timeouts.met));
+    }
+    Ok(round.into_answers().flatten().flatten().collect())
 }
 
 /// Returns the items that enough nodes have named, in their order.

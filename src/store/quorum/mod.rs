@@ -37,8 +37,8 @@ use crate::{
     runtime::env::{Clock, SystemClock},
     store::{
         Acquired, Acquisition, Durability, HandedOff, Hold, HoldersNotified, Inbox, Inspection, Listing,
-        Names, Notifications, QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply, Store,
-        StoreError, ToHolders, Walk, acquire_unless, only, release_then_acquire,
+        Names, Notifications, QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply,
+        ServerLoad, Store, StoreError, ToHolders, Walk, acquire_unless, only, release_then_acquire,
     },
 };
 
@@ -209,6 +209,10 @@ impl Store for QuorumStore {
 
     fn listen(&self, inbox: &Inbox) -> Notifications {
         listening::listen(&self.0, *inbox)
+    }
+
+    fn server_load(&self) -> Reply<'_, Vec<ServerLoad>> {
+        inspect::server_load(&self.0).boxed()
     }
 
     fn describe(&self) -> String {

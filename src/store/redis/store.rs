@@ -2,7 +2,11 @@
 
 use std::{iter, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, try_join_all},
+    stream,
+};
 use redis::Value;
 
 use crate::{
@@ -164,9 +168,12 @@ impl Store for RedisStore {
         self.topology.notifications(channels)
     }
 
-    fn server_load(&self) -> Reply<'_, ServerLoad> {
-        async move { status::load(self.single("the load of the server", "a cluster has several")?).await }
-            .boxed()
+    fn server_load(&self) -> Reply<'_, Vec<ServerLoad>> {
+        async move {
+            let servers = self.topology.each().await?;
+            try_join_all(servers.iter().map(|server| status::load(server))).await
+        }
+        .boxed()
     }
 
     fn describe(&self) -> String {
@@ -288,14 +295,10 @@ impl RedisStore {
 
     /// Returns the connection of a store that can be a node of a quorum with fences.
     fn node(&self) -> Result<&Connection, StoreError> {
-        self.single("incarnations to tell apart", "it is on a cluster, whose servers start one by one")
-    }
-
-    /// Returns the connection to the only server; on a cluster there is none, for this reason.
-    fn single(&self, asked: &str, reason: &str) -> Result<&Connection, StoreError> {
+        let reason = "it is on a cluster, whose servers start one by one";
         match &self.topology {
             Topology::One(connection) => Ok(connection),
-            Topology::Cluster(_) => Err(StoreError::unsupported(asked, reason)),
+            Topology::Cluster(_) => Err(StoreError::unsupported("incarnations to tell apart", reason)),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use leasehold::store::ServerLoad;
 use leasehold_console::view::ResourceView;
 
 /// The time that a chart shows at most.
@@ -38,8 +39,8 @@ pub(crate) struct Trend {
     ages: VecDeque<Ages>,
     grants: VecDeque<(Duration, u64)>,
     began: Option<Duration>,
-    /// The processor time of the server when it was last asked.
-    busy: Option<(Duration, Duration)>,
+    /// The loads of the servers when they were last asked.
+    loads: Option<(Duration, Vec<ServerLoad>)>,
     server: Option<f64>,
 }
 
@@ -61,13 +62,12 @@ impl Trend {
         }
     }
 
-    /// Takes the processor time of the server since its start. One that was started anew counts from there.
-    pub(crate) fn worked(&mut self, busy: Duration, now: Duration) {
-        if let Some((then, before)) = self.busy.replace((now, busy)) {
-            let time = now.saturating_sub(then).as_secs_f64();
-            let more = busy.checked_sub(before).filter(|_| time > 0.0);
-            self.server = more.map(|more| more.as_secs_f64() / time);
+    /// Takes the loads of the servers, of which the busiest is shown. One that was started anew counts from there.
+    pub(crate) fn worked(&mut self, loads: Vec<ServerLoad>, now: Duration) {
+        if let Some((then, before)) = &self.loads {
+            self.server = ServerLoad::busiest(before, &loads, now.saturating_sub(*then));
         }
+        self.loads = Some((now, loads));
     }
 
     pub(crate) fn ages(&self) -> &VecDeque<Ages> {
@@ -91,6 +91,7 @@ impl Trend {
 mod tests {
     use std::collections::BTreeMap;
 
+    use leasehold::store::ServerLoad;
     use leasehold::{Mode, Token};
     use leasehold_console::view::{WaiterView, Who};
 
@@ -133,13 +134,17 @@ mod tests {
         assert_eq!(Trend::default().grants_a_second(s(1)), None);
     }
 
+    fn load(busy: u64) -> Vec<ServerLoad> {
+        vec![ServerLoad::new("server", Duration::from_millis(busy))]
+    }
+
     #[test]
     fn a_server_that_starts_anew_has_no_rate_until_the_next_sample() {
         let mut trend = Trend::default();
-        trend.worked(Duration::from_millis(500), s(1));
-        trend.worked(Duration::from_millis(600), s(3));
+        trend.worked(load(500), s(1));
+        trend.worked(load(600), s(3));
         assert_eq!(trend.server(), Some(0.05));
-        trend.worked(Duration::from_millis(1), s(4));
+        trend.worked(load(1), s(4));
         assert_eq!(trend.server(), None);
     }
 }

@@ -153,7 +153,7 @@ impl Store for Recorded {
         self.inner.listen(inbox)
     }
 
-    fn server_load(&self) -> Reply<'_, ServerLoad> {
+    fn server_load(&self) -> Reply<'_, Vec<ServerLoad>> {
         self.inner.server_load()
     }
 

@@ -254,7 +254,7 @@ impl<S: Store, H: Hooks> Store for Decorated<S, H> {
         if self.has_queue { self.inner.listen(inbox) } else { stream::empty().boxed() }
     }
 
-    fn server_load(&self) -> Reply<'_, ServerLoad> {
+    fn server_load(&self) -> Reply<'_, Vec<ServerLoad>> {
         self.one(Verb::ServerLoad, || self.inner.server_load())
     }
 

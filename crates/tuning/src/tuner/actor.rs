@@ -184,7 +184,11 @@ impl Tuner {
     }
 
     /// Ends a window, and carries out what follows from it.
-    fn close(&mut self, answer: Option<(Result<ServerLoad, StoreError>, Duration)>, ctx: &mut Context<Self>) {
+    fn close(
+        &mut self,
+        answer: Option<(Result<Vec<ServerLoad>, StoreError>, Duration)>,
+        ctx: &mut Context<Self>,
+    ) {
         let now = Instant::now();
         let lasted = now - mem::replace(&mut self.progress.began, now);
         self.progress.samples = 0;
@@ -195,12 +199,12 @@ impl Tuner {
         decisions.into_iter().for_each(|decision| self.carry_out(decision, ctx));
     }
 
-    /// Returns the load of the server, and the time that it took to answer, as far as they are known.
+    /// Returns the load of each server, and the time that it took to answer, as far as they are known.
     fn load(
         &mut self,
-        load: Result<ServerLoad, StoreError>,
+        load: Result<Vec<ServerLoad>, StoreError>,
         took: Duration,
-    ) -> (Option<ServerLoad>, Option<Duration>) {
+    ) -> (Option<Vec<ServerLoad>>, Option<Duration>) {
         let error = match load {
             Ok(load) => return (Some(load), Some(took)),
             Err(error) => error,

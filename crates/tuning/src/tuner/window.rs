@@ -9,8 +9,6 @@ use leasehold::{
 
 /// The share of its length at which a queue has begun to drain.
 const DRAINED: f64 = 0.6;
-/// The share of a core above which a figure is none of one server: another one answers, after a failover.
-const MOST_LOAD: f64 = 2.0;
 
 /// The figures of a window, on which rules decide.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +21,10 @@ pub(super) struct WindowFigures {
     pub(super) timed_out: u64,
     /// True if waiters have to ask again and again, with pauses that may be replaced.
     pub(super) polls: bool,
-    /// The share of a core that the server needed.
+    /// The share of a core that the busiest server needed.
     pub(super) load: Option<f64>,
+    /// The share of its memory that the fullest server uses, of those with a limit.
+    pub(super) memory: Option<f64>,
     /// The time that the server took to answer, in seconds.
     pub(super) latency: Option<f64>,
     /// The gauges of the application.
@@ -52,7 +52,7 @@ pub(super) struct Window {
     /// The requests that were granted and waited in vain: until the window before, and until the last sample.
     counted: Option<(u64, u64)>,
     counts: Option<(u64, u64)>,
-    worked: Option<ServerLoad>,
+    worked: Option<Vec<ServerLoad>>,
 }
 
 /// A queue, as the samples of a window saw it.
@@ -89,7 +89,7 @@ impl Window {
     pub(super) fn close(
         &mut self,
         lasted: Duration,
-        load: Option<ServerLoad>,
+        load: Option<Vec<ServerLoad>>,
         latency: Option<Duration>,
     ) -> WindowFigures {
         let queue =
@@ -98,8 +98,9 @@ impl Window {
             (Some(before), Some(now)) => (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1)),
             _ => (0, 0),
         };
-        let worked = self.worked.zip(load).and_then(|(before, now)| now.busy.checked_sub(before.busy));
-        let share = worked.map(|busy| busy.as_secs_f64() / lasted.as_secs_f64());
+        let both = self.worked.as_ref().zip(load.as_ref());
+        let share = both.and_then(|(before, now)| ServerLoad::busiest(before, now, lasted));
+        let memory = load.iter().flatten().filter_map(|server| server.memory).max_by(f64::total_cmp);
         (self.counted, self.worked, self.samples) = (self.counts, load, 0);
         self.seen.retain(|_, seen| seen.granted.is_some());
         for seen in self.seen.values_mut() {
@@ -110,7 +111,8 @@ impl Window {
             granted,
             timed_out,
             polls: self.polls,
-            load: share.filter(|share| *share <= MOST_LOAD),
+            load: share,
+            memory,
             latency: latency.map(|latency| latency.as_secs_f64()),
             gauges: BTreeMap::new(),
         }

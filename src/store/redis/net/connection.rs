@@ -4,7 +4,7 @@
 //! a refused password for good, and it cannot be told to drop a connection that answers out of turn. All three
 //! matter here.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{fmt, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt,
@@ -43,6 +43,12 @@ pub(crate) struct Connection {
 }
 
 type Opening = Shared<BoxFuture<'static, Result<OpenConnection, StoreError>>>;
+
+impl fmt::Display for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.endpoint)
+    }
+}
 
 /// The current connection, open or opening.
 #[derive(Default)]
@@ -88,7 +94,7 @@ impl Connection {
             Ok(answer) => return Ok(answer),
             Err(TryFailure::Gone(error)) if !call.once => error,
             Err(TryFailure::Elsewhere { .. }) => {
-                return Err(errors::at(&format!("{:?}", self.endpoint), errors::of_a_cluster()));
+                return Err(errors::at(&self.to_string(), errors::of_a_cluster()));
             }
             Err(other) => return Err(other.into_error()),
         };

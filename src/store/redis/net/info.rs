@@ -42,9 +42,23 @@ pub(crate) fn busy(cpu: &InfoTable) -> Option<Duration> {
     Duration::try_from_secs_f64(sum("_main_thread").or_else(|| sum(""))?).ok()
 }
 
+/// Returns the share of its limit of memory that a server uses; `None` if it has no limit.
+pub(crate) fn fullness(memory: &InfoTable) -> Option<f64> {
+    let limit = number(memory, "maxmemory").filter(|limit| *limit > 0)?;
+    Some(number(memory, "used_memory")? as f64 / limit as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_is_a_share_of_a_limit_and_unknown_without_one() {
+        let fullness_of = |text| fullness(&table(text));
+        assert_eq!(fullness_of("used_memory:950\r\nmaxmemory:1000\r\n"), Some(0.95));
+        assert_eq!(fullness_of("used_memory:950\r\nmaxmemory:0\r\n"), None);
+        assert_eq!(fullness_of("maxmemory:1000\r\n"), None);
+    }
 
     #[test]
     fn the_thread_that_serves_counts_and_else_all_of_them() {

@@ -1,5 +1,6 @@
 //! The state of a server as it tells it in `INFO`: its incarnation and its load.
 
+use futures_util::future::try_join;
 use parking_lot::Mutex;
 use redis::Value;
 use tokio::time::Instant;
@@ -56,10 +57,11 @@ async fn is_durable(connection: &Connection) -> bool {
     told.is_ok_and(|told| config(&told.value).is_ok_and(|told| info::syncs_always(&told)))
 }
 
-/// Asks the server behind a connection for its load, with one question: the time of its answer is taken for the latency.
+/// Asks the server behind a connection for its load, in one round trip: the time of its answer is taken for the latency.
 pub(crate) async fn load(connection: &Connection) -> Result<ServerLoad, StoreError> {
-    let cpu = section(connection, "cpu").await?;
-    info::busy(&cpu).map(ServerLoad::new).ok_or_else(|| senseless("no processor time"))
+    let (cpu, memory) = try_join(section(connection, "cpu"), section(connection, "memory")).await?;
+    let busy = info::busy(&cpu).ok_or_else(|| senseless("no processor time"))?;
+    Ok(ServerLoad { memory: info::fullness(&memory), ..ServerLoad::new(connection.to_string(), busy) })
 }
 
 async fn section(connection: &Connection, name: &'static str) -> Result<InfoTable, StoreError> {

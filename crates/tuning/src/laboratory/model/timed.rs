@@ -187,10 +187,10 @@ impl Store for TimedStore {
         told.buffered(ON_THE_WAY).boxed()
     }
 
-    fn server_load(&self) -> Reply<'_, ServerLoad> {
+    fn server_load(&self) -> Reply<'_, Vec<ServerLoad>> {
         self.ask(|server| async move {
             let (_, busy) = server.spent();
-            (Ok(ServerLoad::new(busy)), 0.0)
+            (Ok(vec![ServerLoad::new("a simulated server", busy)]), 0.0)
         })
     }
 

@@ -3,7 +3,7 @@
 //! What a server has to do for others stays, so a server need not be idle for pauses to return. They are tried one step
 //! shorter; if that loads it again, they stay for a while.
 
-use std::time::Duration;
+use std::{fmt::Write, time::Duration};
 
 use leasehold::{Backoff, TunerSettings, Tuning, planted};
 
@@ -16,6 +16,10 @@ const LEVELS: u32 = 10;
 /// that halved pauses do not load it again.
 const LOADED: f64 = 0.75;
 const IDLE: f64 = 0.3;
+/// The share of its memory from which on a server is loaded, and the one up to which it is idle: where it is full, it refuses to
+/// grant anything.
+const FULL: f64 = 0.9;
+const ROOMY: f64 = 0.8;
 /// The factors of the least latency at which an answer is late, and in time again.
 const LATE: f64 = 8.0;
 const IN_TIME: f64 = 3.0;
@@ -57,10 +61,14 @@ impl PauseRules {
         let (may_change, may_try) = (self.rest.is_over(), self.stays.is_over());
         let lateness = self.lateness(figures.latency);
         let load = figures.load.filter(|load| load.is_finite());
+        let memory = figures.memory.filter(|memory| memory.is_finite());
         let is_late = lateness.is_some_and(|times| times >= LATE);
-        let is_loaded = load.is_some_and(|load| load >= LOADED) || is_late;
+        let is_full = memory.is_some_and(|memory| memory >= FULL);
+        let is_loaded = load.is_some_and(|load| load >= LOADED) || is_late || is_full;
         let is_known = load.is_some() || lateness.is_some();
-        let is_idle = load.is_none_or(|load| load <= IDLE) && lateness.is_none_or(|it| it <= IN_TIME);
+        let has_room = memory.is_none_or(|memory| memory <= ROOMY);
+        let is_idle =
+            load.is_none_or(|load| load <= IDLE) && lateness.is_none_or(|it| it <= IN_TIME) && has_room;
         let may_return = !planted!("pauses stay long when the server is idle");
         self.loaded.count(is_loaded);
         self.idle.count(!figures.polls || is_known && is_idle && may_return);
@@ -85,7 +93,10 @@ impl PauseRules {
         (self.idle, self.calm) = Default::default();
         self.rest.begin(REST);
         let rule = if is_slower { TunerRule::PollSlower } else { TunerRule::PollFaster };
-        let reason = reason(figures.polls, load, lateness);
+        let mut reason = reason(figures.polls, load, lateness);
+        if let Some(memory) = memory.filter(|_| is_full && is_slower) {
+            let _ = write!(reason, "; {:.0} % of its memory is used", memory * 100.0);
+        }
         (to != now).then_some(RuleChange { rule, to, reason })
     }
 
@@ -93,7 +104,8 @@ impl PauseRules {
     pub(in crate::tuner) fn has_cause(&self, figures: &WindowFigures) -> bool {
         let late = |(latency, least): (f64, f64)| latency >= SHORT && latency > least * IN_TIME;
         let is_late = figures.latency.zip(self.least_latency).is_some_and(late);
-        figures.polls && (figures.load.is_some_and(|load| load > IDLE) || is_late)
+        let is_full = figures.memory.is_some_and(|memory| memory > ROOMY);
+        figures.polls && (figures.load.is_some_and(|load| load > IDLE) || is_late || is_full)
     }
 
     /// Has the pauses rest one level lower after a change that was taken back.
@@ -186,6 +198,23 @@ mod tests {
         fed(&mut rules, 20, 0.4, 1.2);
         let (level, changes) = fed(&mut rules, 10 * LONG_REST, 0.4, 1.2);
         assert!(level >= 1 && changes <= 2 * 11, "level {level}, {changes} changes");
+    }
+
+    #[test]
+    fn a_server_that_is_nearly_full_is_asked_less_until_it_has_room() {
+        let (bounds, home, mut rules) = (TunerSettings::default(), home(WAIT), PauseRules::default());
+        let mut now = home.backoff;
+        let mut after = |memory: f64, windows: u32| {
+            for _ in 0..windows {
+                let (load, memory) = (Some(0.1), Some(memory));
+                let figures = WindowFigures { polls: true, load, memory, ..WindowFigures::default() };
+                now = rules.judge(&figures, &bounds, &home, now).map_or(now, |change| change.to);
+            }
+            now.max()
+        };
+        assert_eq!(after(0.89, 10), home.backoff.max());
+        assert!(after(0.95, 10) >= 2 * home.backoff.max());
+        assert_eq!(after(0.5, 60), home.backoff.max());
     }
 
     #[test]

@@ -26,14 +26,15 @@ fn figures() -> impl Strategy<Value = WindowFigures> {
     let queue = queue.prop_map(|(fewest, most, stands, rate)| QueueDemand { fewest, most, stands, rate });
     let gauges = proptest::collection::btree_map("[ab]", number(), 0..3);
     let counts = (prop_oneof![any::<u64>(), 0..20_u64], prop_oneof![any::<u64>(), 0..20_u64]);
-    let server = (proptest::option::of(number()), proptest::option::of(number()), any::<bool>());
-    (proptest::option::of(queue), counts, server, gauges).prop_map(
-        |(queue, (granted, timed_out), (load, latency, polls), gauges)| WindowFigures {
+    let server = [(); 3].map(|()| proptest::option::of(number()));
+    (proptest::option::of(queue), counts, server, any::<bool>(), gauges).prop_map(
+        |(queue, (granted, timed_out), [load, memory, latency], polls, gauges)| WindowFigures {
             queue,
             granted,
             timed_out,
             polls,
             load,
+            memory,
             latency,
             gauges,
         },
@@ -123,7 +124,7 @@ proptest! {
                 let queues = queues.iter().map(queue).collect();
                 window.sample(&Sampled { queues, polls: true, own_pauses: false, granted: *since, timed_out: *since / 2, tuning }, Duration::from_nanos(*since));
             }
-            let load = busy.map(|busy| ServerLoad::new(Duration::from_millis(busy.into())));
+            let load = busy.map(|busy| vec![load("server", busy.into(), Some(0.5))]);
             let figures = window.close(Duration::from_nanos(lasted.into()), load, None);
             prop_assert!(figures.queue.is_none_or(|queue| queue.rate.is_finite() && queue.rate >= 0.0));
             prop_assert!(figures.load.is_none_or(|load| (0.0..=2.0).contains(&load)));
@@ -131,13 +132,31 @@ proptest! {
     }
 }
 
+fn load(server: &str, busy: u64, memory: Option<f64>) -> ServerLoad {
+    let mut load = ServerLoad::new(server, Duration::from_millis(busy));
+    load.memory = memory;
+    load
+}
+
+#[test]
+fn of_several_servers_the_busiest_and_the_fullest_count() {
+    let mut window = Window::default();
+    let mut after = |loads: Vec<ServerLoad>| {
+        let figures = window.close(Duration::from_secs(1), Some(loads), None);
+        (figures.load, figures.memory)
+    };
+    // The one that has worked for longest has little to do now.
+    assert_eq!(after(vec![load("a", 90_000, Some(0.2)), load("b", 100, None)]), (None, Some(0.2)));
+    assert_eq!(after(vec![load("b", 850, Some(0.7)), load("a", 90_100, Some(0.3))]), (Some(0.75), Some(0.7)));
+    // One that is new says nothing yet, and one that is away is not waited for.
+    assert_eq!(after(vec![load("c", 5_000, None), load("a", 90_200, None)]), (Some(0.1), None));
+}
+
 #[test]
 fn the_work_of_another_server_is_no_load_of_this_one() {
     let mut window = Window::default();
-    let mut after = |busy: u64| {
-        let load = ServerLoad::new(Duration::from_millis(busy));
-        window.close(Duration::from_secs(1), Some(load), None).load
-    };
+    let mut after =
+        |busy: u64| window.close(Duration::from_secs(1), Some(vec![load("server", busy, None)]), None).load;
     // A replica that has run for longer, and one that was started again, take its place.
     assert_eq!([100, 600, 900_000, 900_250, 10].map(&mut after), [None, Some(0.5), None, Some(0.25), None]);
 }
