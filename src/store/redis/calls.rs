@@ -8,7 +8,9 @@ use std::{
 use futures_util::future::join_all;
 use redis::Value;
 
-use crate::store::{Acquisition, Answers, Hold, StoreError, redis::wire::fields::senseless};
+use crate::store::{
+    Acquisition, Answers, Hold, Metadata, Renewal, StoreError, redis::wire::fields::senseless,
+};
 
 /// The largest number of requests in a call: a server serves nobody else while it executes one.
 const MOST_REQUESTS: usize = 256;
@@ -33,6 +35,16 @@ impl<T> Batched for (&Hold, T) {
     }
 }
 
+impl Batched for Renewal<'_> {
+    fn hold(&self) -> &Hold {
+        self.hold
+    }
+
+    fn weight(&self) -> usize {
+        bytes(self.hold) + self.metadata.as_deref().map_or(0, length)
+    }
+}
+
 impl Batched for Arc<Acquisition> {
     fn hold(&self) -> &Hold {
         &self.hold
@@ -42,10 +54,13 @@ impl Batched for Arc<Acquisition> {
     /// else while it executes a call.
     fn weight(&self) -> usize {
         const AT_LEAST: usize = 2_048;
-        let metadata = self.metadata.iter().map(|(name, text)| name.len() + text.len() + 6);
-        let bytes = bytes(&self.hold) + metadata.sum::<usize>();
+        let bytes = bytes(&self.hold) + length(&self.metadata);
         if self.is_simple() { bytes } else { bytes.max(AT_LEAST) }
     }
+}
+
+fn length(metadata: &Metadata) -> usize {
+    metadata.iter().map(|(name, text)| name.len() + text.len() + 6).sum()
 }
 
 fn bytes(Hold { resource, owner, .. }: &Hold) -> usize {

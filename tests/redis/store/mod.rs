@@ -27,7 +27,7 @@ use std::{
 
 use leasehold::{
     Certainty, Fence, Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewed, Store},
+    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewal, Renewed, Store},
 };
 use redis::Value;
 use support::patient;
