@@ -267,8 +267,8 @@ impl Lease {
         &self,
         told: impl IntoIterator<Item = (K, V)>,
     ) -> Result<(), RenewError> {
-        self.fence()
-            .ok_or_else(|| StoreError::unsupported("a description", "it has no records of holders"))?;
+        let reason = "it keeps no records of holders; on Redis use store.layout = \"full\"";
+        self.fence().ok_or_else(|| StoreError::unsupported("descriptions of leases", reason))?;
         let mut metadata = Metadata::clone(&self.state.terms.acquisition.metadata);
         metadata.extend(told.into_iter().map(|(key, value)| (key.into(), value.into())));
         let about = &self.manager.about;

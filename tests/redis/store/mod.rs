@@ -5,6 +5,7 @@
 mod batches;
 mod bounded;
 mod broken;
+mod described;
 mod foreign;
 mod idle;
 mod inbox;
