@@ -243,39 +243,28 @@ impl Lease {
         self.state.heartbeat();
     }
 
-    /// Describes the work of the holder, such as its progress. [`Inspect`](crate::Inspect), `leasehold show` and the console show this
-    /// beside the metadata of the request, and in place of the same keys there.
+    /// Describes the work of the holder, such as its progress. `Inspect`, `leasehold show` and the console show it beside the metadata
+    /// of the request, and in place of the same keys there.
     ///
-    /// Nothing is sent, so thousands of calls a second cost nothing. The latest description goes with the next renewal, within about a
-    /// third of the TTL or `renew_every`, or with [`renew`](Self::renew). A lease that is over, released or handed over before
-    /// that does not tell it. It is told again after a renewal without a certain answer, and when the connection to the store broke.
-    ///
-    /// ```
-    /// # fn work(lease: &leasehold::Lease) -> Result<(), leasehold::RenewError> {
-    /// for row in 1..=3_000 {
-    ///     lease.describe([("row", row.to_string())])?; // ends the work when the lease is lost
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// Nothing is sent, so thousands of calls a second are cheap. The latest description goes with the next renewal, within about a
+    /// third of the TTL or `renew_every`, or with [`renew`](Self::renew). A lease that is over, released or handed over before that
+    /// does not tell it. It is told again after a renewal without a certain answer, and after the connection to the store broke.
     ///
     /// # Errors
     /// Nothing is changed then. [`RenewError::Invalid`] when it is longer, together with the request's, than
     /// [`metadata`](crate::Request::metadata) may be. [`RenewError::Lost`] when the lease is over. [`RenewError::Store`]
-    /// (`Unsupported`) where a store issues no fences, as the plain layout: it has no records of holders.
+    /// (`Unsupported`) where a store issues no fences, as the plain layout: it keeps no records.
     pub fn describe<K: Into<String>, V: Into<String>>(
         &self,
         told: impl IntoIterator<Item = (K, V)>,
     ) -> Result<(), RenewError> {
         let reason = "it keeps no records of holders; on Redis use store.layout = \"full\"";
         self.fence().ok_or_else(|| StoreError::unsupported("descriptions of leases", reason))?;
-        let mut metadata = Metadata::clone(&self.state.terms.acquisition.metadata);
+        let (mut metadata, about) =
+            (Metadata::clone(&self.state.terms.acquisition.metadata), &self.manager.about);
         metadata.extend(told.into_iter().map(|(key, value)| (key.into(), value.into())));
-        let about = &self.manager.about;
         ensure_short(metadata.iter().filter(|(key, value)| about.get(*key) != Some(*value)))?;
-        if let Some(reason) = self.state.end() {
-            return Err(RenewError::Lost { reason });
-        }
+        self.state.end().map_or(Ok(()), |reason| Err(RenewError::Lost { reason }))?;
         self.state.present().described = Some((Arc::new(metadata), true));
         Ok(())
     }

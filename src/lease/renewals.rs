@@ -58,7 +58,7 @@ impl LeaseShared {
         }
     }
 
-    /// Records that the store confirmed a renewal that was sent at `sent`, with this metadata. Returns true if it came in time to count.
+    /// Records that the store confirmed a renewal that was sent at `sent`, with `told`. Returns true if it came in time to count.
     pub(crate) fn renewed(&self, sent: Moment, told: Option<&Arc<Metadata>>) -> bool {
         let now = self.clock.now();
         let mut present = self.present();
@@ -68,12 +68,10 @@ impl LeaseShared {
             return false;
         }
         present.confirmed = present.confirmed.max(sent);
-        // Not after a miss: the renewal that was missed may be executed after this one, with metadata from before.
-        if let (Some(told), 0, Some((latest, untold))) =
-            (told, present.missed_in_a_row, &mut present.described)
-        {
-            *untold &= !Arc::ptr_eq(told, latest);
-        }
+        // After a miss it is told once more: what was missed may be executed after this one.
+        let is_certain = present.missed_in_a_row == 0;
+        let has = |latest: &Arc<_>| is_certain && told.is_some_and(|told| Arc::ptr_eq(told, latest));
+        present.described.iter_mut().for_each(|(latest, untold)| *untold &= !has(latest));
         (present.answer_by, present.missed_in_a_row) = (None, 0);
         present.renewals.confirmed();
         drop(present);

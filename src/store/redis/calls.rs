@@ -25,7 +25,7 @@ pub(super) trait Batched {
 
     /// Returns the approximate size in bytes.
     fn weight(&self) -> usize {
-        bytes(self.hold())
+        bytes(self.hold(), None)
     }
 }
 
@@ -41,7 +41,7 @@ impl Batched for Renewal<'_> {
     }
 
     fn weight(&self) -> usize {
-        bytes(self.hold) + self.metadata.as_deref().map_or(0, length)
+        bytes(self.hold, self.metadata.as_deref())
     }
 }
 
@@ -54,18 +54,16 @@ impl Batched for Arc<Acquisition> {
     /// else while it executes a call.
     fn weight(&self) -> usize {
         const AT_LEAST: usize = 2_048;
-        let bytes = bytes(&self.hold) + length(&self.metadata);
+        let bytes = bytes(&self.hold, Some(&self.metadata));
         if self.is_simple() { bytes } else { bytes.max(AT_LEAST) }
     }
 }
 
-fn length(metadata: &Metadata) -> usize {
-    metadata.iter().map(|(name, text)| name.len() + text.len() + 6).sum()
-}
-
-fn bytes(Hold { resource, owner, .. }: &Hold) -> usize {
+fn bytes(Hold { resource, owner, .. }: &Hold, metadata: Option<&Metadata>) -> usize {
     const REST: usize = 256;
-    REST + resource.as_bytes().len() + owner.as_ref().map_or(0, |owner| owner.as_str().len())
+    let metadata = metadata.into_iter().flatten().map(|(name, text)| name.len() + text.len() + 6);
+    let owner = owner.as_ref().map_or(0, |owner| owner.as_str().len());
+    REST + resource.as_bytes().len() + owner + metadata.sum::<usize>()
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 -- renew: counts the end of each live hold anew.
 --
 -- KEYS     the main key of each request
--- ARGV     [2] on: for each request a token and '-' · ttl ms · the fence that its holder was told, or nothing · other metadata, or nothing
+-- ARGV     [2] on: for each request a token and '-' · ttl ms · the fence that its holder was told, or nothing · new metadata or nothing
 -- answers  for each request 1: extended · 0: not held · corrupt reason
 local size, answers, put_off = 4, { ARGV[1] }, {}
 
