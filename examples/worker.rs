@@ -53,6 +53,9 @@ impl Actor for Worker {
         ctx.run_interval(self.args.every, |worker, ctx| {
             worker.write_a_report(ctx);
             ctx.lease().heartbeat();
+            if let Err(error) = ctx.lease().describe([("report", worker.begun.get().to_string())]) {
+                eprintln!("its progress is not shown: {error}");
+            }
         });
     }
 }

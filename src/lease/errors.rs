@@ -28,10 +28,13 @@ pub enum ReleaseError {
     Store(#[from] StoreError),
 }
 
-/// The reason why a lease was not renewed.
+/// The reason why a lease was not renewed, or not described.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenewError {
+    /// The description is too long. Nothing was changed, and nothing is sent.
+    #[error(transparent)]
+    Invalid(#[from] InvalidValue),
     /// The lease is over. Nothing was sent, or the store said that it is not held.
     #[error("the lease is lost: {reason}")]
     Lost {
@@ -41,7 +44,7 @@ pub enum RenewError {
     /// This manager knows no lease with this token. Nothing was sent.
     #[error("this lock manager holds no lease of that token")]
     NotFound,
-    /// The store gave no certain answer. The lease is valid until the end that it had before.
+    /// The store gave no certain answer, or cannot do it. The lease is valid until the end that it had before.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -17,7 +17,7 @@ use crate::{
         HeldScope, LeaseLostError, LeaseShared, ManagerLink, Release, ReleaseError, Released, Renew,
         RenewError, RevokeRequested,
     },
-    store::{Durability, StoreError},
+    store::{Durability, Metadata, StoreError, ensure_short},
 };
 
 /// A held lock, with an end.
@@ -241,6 +241,32 @@ impl Lease {
     /// Reports progress of the worker: see [`Request::heartbeat`](crate::Request::heartbeat).
     pub fn heartbeat(&self) {
         self.state.heartbeat();
+    }
+
+    /// Describes the work of the holder, such as its progress. `Inspect`, `leasehold show` and the console show it beside the metadata
+    /// of the request, and in place of the same keys there.
+    ///
+    /// Nothing is sent, so thousands of calls a second are cheap. The latest description goes with the next renewal, within about a
+    /// third of the TTL or `renew_every`, or with [`renew`](Self::renew). A lease that is over, released or handed over before that
+    /// does not tell it. It is told again after a renewal without a certain answer, and after the connection to the store broke.
+    ///
+    /// # Errors
+    /// Nothing is changed then. [`RenewError::Invalid`] when it is longer, together with the request's, than
+    /// [`metadata`](crate::Request::metadata) may be. [`RenewError::Lost`] when the lease is over. [`RenewError::Store`]
+    /// (`Unsupported`) where a store issues no fences, as the plain layout: it keeps no records.
+    pub fn describe<K: Into<String>, V: Into<String>>(
+        &self,
+        told: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<(), RenewError> {
+        let reason = "it keeps no records of holders; on Redis use store.layout = \"full\"";
+        self.fence().ok_or_else(|| StoreError::unsupported("descriptions of leases", reason))?;
+        let (mut metadata, about) =
+            (Metadata::clone(&self.state.terms.acquisition.metadata), &self.manager.about);
+        metadata.extend(told.into_iter().map(|(key, value)| (key.into(), value.into())));
+        ensure_short(metadata.iter().filter(|(key, value)| about.get(*key) != Some(*value)))?;
+        self.state.end().map_or(Ok(()), |reason| Err(RenewError::Lost { reason }))?;
+        self.state.present().described = Some((Arc::new(metadata), true));
+        Ok(())
     }
 
     /// Renews the lease now, and returns the time for which it is certainly valid. Needed only with

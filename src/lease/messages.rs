@@ -7,6 +7,7 @@ use actix::{Message, Recipient};
 use crate::{
     core::{InvalidValue, LossReason, Moment, RecordKey, ResourceName, Token},
     lease::{LeaseShared, ReleaseError, RenewError},
+    store::Metadata,
 };
 
 /// Releases a lease by its token. [`Lease::release`](crate::Lease::release) sends it, and so does dropping a lease.
@@ -83,4 +84,6 @@ pub(crate) struct ManagerLink {
     pub(crate) release: Recipient<Release>,
     pub(crate) renew: Recipient<Renew>,
     pub(crate) hand_over: Recipient<HandOver>,
+    /// The metadata that every holder of the manager reports about itself.
+    pub(crate) about: Arc<Metadata>,
 }

@@ -1,12 +1,12 @@
 //! The renewals of a lease: when the next one is due, what permits it, and what came of it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     core::{LeaseStatus, Moment, jitter, one_line},
     lease::{LeaseChange, LeaseShared, shared::Present},
     listeners::LockEvent,
-    store::StoreError,
+    store::{Metadata, StoreError},
 };
 
 /// The number of ticks in an interval. Leases are renewed at ticks: with 10 s, one every 39 ms.
@@ -23,6 +23,17 @@ impl LeaseShared {
         present.answer_by = Some(now + timeout);
         present.on_their_way += 1;
         (now, timeout)
+    }
+
+    /// Returns the metadata that the store may not have.
+    pub(crate) fn untold(&self) -> Option<Arc<Metadata>> {
+        let (metadata, untold) = self.present().described.clone()?;
+        untold.then_some(metadata)
+    }
+
+    /// Records that the store may not have the metadata that the holder told last.
+    pub(crate) fn tell_again(&self) {
+        self.present().described.iter_mut().for_each(|(_, untold)| *untold = true);
     }
 
     /// Records that a renewal is not on its way any more: it was answered, or given up.
@@ -47,8 +58,8 @@ impl LeaseShared {
         }
     }
 
-    /// Records that the store confirmed a renewal that was sent at `sent`. Returns true if it came in time to count.
-    pub(crate) fn renewed(&self, sent: Moment) -> bool {
+    /// Records that the store confirmed a renewal that was sent at `sent`, with `told`. Returns true if it came in time to count.
+    pub(crate) fn renewed(&self, sent: Moment, told: Option<&Arc<Metadata>>) -> bool {
         let now = self.clock.now();
         let mut present = self.present();
         let near_miss = present.validity.status() == LeaseStatus::AtRisk;
@@ -57,6 +68,10 @@ impl LeaseShared {
             return false;
         }
         present.confirmed = present.confirmed.max(sent);
+        // After a miss it is told once more: what was missed may be executed after this one.
+        let is_certain = present.missed_in_a_row == 0;
+        let has = |latest: &Arc<_>| is_certain && told.is_some_and(|told| Arc::ptr_eq(told, latest));
+        present.described.iter_mut().for_each(|(latest, untold)| *untold &= !has(latest));
         (present.answer_by, present.missed_in_a_row) = (None, 0);
         present.renewals.confirmed();
         drop(present);
@@ -72,6 +87,7 @@ impl LeaseShared {
     pub(crate) fn missed(&self, sent: Moment, error: &StoreError) {
         self.listeners.tell(self.terms.about(), LockEvent::Missed);
         self.has_no_answer(sent);
+        self.tell_again();
         let news = {
             let mut present = self.present();
             if present.confirmed > sent {

@@ -17,7 +17,7 @@ use crate::{
         spans::{AcquireSpan, LeaseSpan},
     },
     runtime::env::Clock,
-    store::{Acquisition, Grant, Hold},
+    store::{Acquisition, Grant, Hold, Metadata},
 };
 
 /// The part of a request that its lease has, too.
@@ -75,6 +75,8 @@ pub(super) struct Present {
     pub(super) found_lost: bool,
     /// The requests to give the lease back, if there are any.
     pub(super) revoke_requested: Option<Box<KnownRevocations>>,
+    /// The metadata that the holder told last, and true if the store may not have it.
+    pub(super) described: Option<(Arc<Metadata>, bool)>,
     /// The span of the lease, until it is over.
     span: LeaseSpan,
 }
@@ -113,6 +115,7 @@ impl LeaseShared {
                 missed_in_a_row: 0,
                 found_lost: false,
                 revoke_requested: None,
+                described: None,
                 span,
             }),
             changed: Notify::new(),

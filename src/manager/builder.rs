@@ -161,11 +161,12 @@ impl LockManagerBuilder {
         let done = Rc::clone(&shutdown.done);
         let (told, random_of_restarts, clock_of_deaths) =
             (Arc::clone(&listeners), Arc::clone(&random), Arc::clone(&clock));
-        let address = Arc::new(context.address());
+        let (address, about) = (Arc::new(context.address()), Arc::new(about_this_process()));
         let link = Arc::new(ManagerLink {
             release: Addr::clone(&address).recipient(),
             renew: Addr::clone(&address).recipient(),
             hand_over: Addr::clone(&address).recipient(),
+            about: Arc::clone(&about),
         });
         let (calls, turn) = (Calls { store, outage: Rc::default(), listeners }, Turn::default());
         let dispatch = Dispatch::new(FarEnd { calls: calls.clone(), answers: turn.happenings.clone() });
@@ -187,7 +188,7 @@ impl LockManagerBuilder {
                 settings: Arc::new(settings),
                 own_pauses,
                 tuned_by: Weak::new(),
-                about: Arc::new(about_this_process()),
+                about,
                 inbox: Inbox(random.token()),
                 listens,
             },

@@ -91,7 +91,7 @@ impl LockManager {
         self.start_renewer(lease.record);
         let (sent, timeout) = lease.asks();
         let weight = weight(&lease.terms.acquisition);
-        self.sources
-            .send(|dispatch| dispatch.renewals.push(RenewalCall { lease, sent, timeout, reply }, weight));
+        let call = RenewalCall { told: lease.untold(), lease, sent, timeout, reply };
+        self.sources.send(|dispatch| dispatch.renewals.push(call, weight));
     }
 }

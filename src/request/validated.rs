@@ -13,11 +13,8 @@ use crate::{
         spans::{AcquireSpan, TRACEPARENT},
     },
     request::{Options, Request, SHORTEST_TTL, Settings, Takes, Wait},
-    store::{Acquisition, Hold, Inbox, Metadata, QueueTicket},
+    store::{Acquisition, Hold, Inbox, Metadata, QueueTicket, ensure_short},
 };
-
-/// The maximum size of what a holder reports about itself, in bytes.
-const LONGEST_METADATA: usize = 1024;
 
 /// The length of a wait without end: about 30 years, because a later moment overflows the clocks of some systems.
 const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
@@ -182,11 +179,7 @@ fn metadata(told: Metadata, about: &Arc<Metadata>) -> Result<Arc<Metadata>, Inva
     if told.is_empty() {
         return Ok(Arc::clone(about));
     }
-    let bytes: usize = told.iter().map(|(key, value)| key.len() + value.len()).sum();
-    if bytes > LONGEST_METADATA {
-        let allowed = format!("at most {LONGEST_METADATA} bytes, keys and values together");
-        return Err(InvalidValue::new("metadata", format_args!("{bytes} bytes"), allowed));
-    }
+    ensure_short(told.iter())?;
     let mut metadata = Metadata::clone(about);
     metadata.extend(told);
     Ok(Arc::new(metadata))

@@ -2,10 +2,19 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::core::{Fence, Mode, Owner, ResourceName, TokenPrefix};
+use crate::core::{Fence, InvalidValue, Mode, Owner, ResourceName, TokenPrefix, ensure};
 
 /// The metadata that a holder supplies: host, process id, purpose, trace id… `Inspect` shows it, and so does a refusal.
 pub(crate) type Metadata = BTreeMap<String, String>;
+
+/// Refuses metadata that is too long in all.
+pub(crate) fn ensure_short<'a>(
+    told: impl Iterator<Item = (&'a String, &'a String)>,
+) -> Result<(), InvalidValue> {
+    let bytes: usize = told.map(|(key, value)| key.len() + value.len()).sum();
+    let allowed = "at most 1024 bytes, keys and values together";
+    ensure(bytes <= 1024, "metadata", format_args!("{bytes} bytes"), allowed)
+}
 
 /// A holder of a resource, or one that keeps it closed.
 #[derive(Clone, Debug, PartialEq, Eq)]

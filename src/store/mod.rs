@@ -20,7 +20,7 @@ use futures_util::FutureExt;
 
 pub(crate) use self::{
     error::{Certainty, NodeFailure, StoreError},
-    inspection::{Durability, Holder, HolderState, Inspection, Listing, Metadata, Waiter},
+    inspection::{Durability, Holder, HolderState, Inspection, Listing, Metadata, Waiter, ensure_short},
     memory::MemoryStore,
     node::AcquiredFrom,
     notification::{LONGEST_REASON, is_reason},
@@ -37,13 +37,13 @@ pub use self::{
     },
     types::{
         ALL_AT_MOST, Acquired, AcquiredAll, Acquisition, Grant, HandedOff, Hold, QueueTicket,
-        REGISTER_KEPT_FOR, Refusal, Register, RegisterVerdict, RegisterWrite, Released, Renewed, Replies,
-        Reply, join_replies,
+        REGISTER_KEPT_FOR, Refusal, Register, RegisterVerdict, RegisterWrite, Released, Renewal, Renewed,
+        Replies, Reply, join_replies,
     },
 };
 #[cfg(doc)]
 use crate::core::Mode;
-use crate::core::{Fence, ResourceName};
+use crate::core::ResourceName;
 pub(crate) use crate::core::{Incarnation, Recovered, Report};
 
 /// A store of locks.
@@ -144,19 +144,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Acquires each of these resources if it is free.
     fn acquire_each<'a>(&'a self, asked: &'a [Arc<Acquisition>]) -> Replies<'a, Acquired>;
 
-    /// Extends each of these holds: its end is its TTL from now. Only a live holder is renewed.
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed>;
-
-    /// Extends each of these holds, as [`renew_each`](Self::renew_each) does, and says which fence its holder was told: for a
-    /// store that grants before it knows the fence, and can write it down now. There are as many `fences` as renewals.
-    fn renew_each_told<'a>(
-        &'a self,
-        renewals: &'a [(&'a Hold, Duration)],
-        fences: &'a [Option<Fence>],
-    ) -> Replies<'a, Renewed> {
-        let _ = fences;
-        self.renew_each(renewals)
-    }
+    /// Extends each of these holds: its end is its TTL from now. Only a live holder is renewed, and described.
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed>;
 
     /// Releases each of these holds. Its resource opens after the cooldown beside it, which is usually zero.
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released>;
@@ -169,7 +158,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Extends a hold: [`renew_each`](Self::renew_each) for one.
     fn renew<'a>(&'a self, hold: &'a Hold, ttl: Duration) -> Reply<'a, Renewed> {
-        async move { only("renew", self.renew_each(&[(hold, ttl)]).await) }.boxed()
+        async move { only("renew", self.renew_each(&[Renewal::new(hold, ttl)]).await) }.boxed()
     }
 
     /// Releases a hold: [`release_each`](Self::release_each) for one.

@@ -142,6 +142,26 @@ pub struct Refusal {
     pub remaining: Duration,
 }
 
+/// The request of [`Store::renew_each`].
+#[derive(Clone, Debug)]
+pub struct Renewal<'a> {
+    /// The hold that is extended.
+    pub hold: &'a Hold,
+    /// Its TTL from now on.
+    pub ttl: Duration,
+    /// The fence that its holder was told, for a store that grants before it knows the fence, and can write it down now.
+    pub fence: Option<Fence>,
+    /// Its metadata from now on. `None` changes and costs nothing. A store without fences may have no place for it.
+    pub metadata: Option<Arc<Metadata>>,
+}
+
+impl<'a> Renewal<'a> {
+    /// Creates a renewal that only extends a hold.
+    pub const fn new(hold: &'a Hold, ttl: Duration) -> Self {
+        Self { hold, ttl, fence: None, metadata: None }
+    }
+}
+
 /// The certain answers to [`Store::renew_each`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewed {

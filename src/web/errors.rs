@@ -98,6 +98,7 @@ impl AsProblem for ReleaseSetError {
 impl AsProblem for RenewError {
     fn problem(&self) -> Problem {
         match self {
+            Self::Invalid(invalid) => invalid.problem(),
             Self::Lost { .. } => Problem::OUTCOME_UNKNOWN,
             Self::NotFound => Problem::NOT_HOLDER,
             Self::Store(error) => error.problem(),

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::{
     fmt::{self, Debug},
+    sync::Arc,
     time::Duration,
 };
 
 use leasehold::{
     Mode, Owner, ResourceName, Token,
-    store::{Acquisition, Hold, Inbox, QueueTicket},
+    store::{Acquisition, Hold, Inbox, QueueTicket, Renewal},
 };
 use proptest::{collection::vec, option, prelude::*};
 
@@ -33,7 +34,8 @@ pub(crate) enum Op {
     Acquire(usize, Duration),
     /// The same, without a place in the queue.
     Try(usize, Duration),
-    Renew(usize, Duration),
+    /// The last number is new metadata.
+    Renew(usize, Duration, Option<u8>),
     Release(usize, Duration),
     IsHeld(usize),
     Inspect(usize, usize),
@@ -47,7 +49,7 @@ pub(crate) enum Op {
     Pass(usize, usize, Duration, bool),
     AcquireEach(Vec<Request>),
     AcquireAll(Vec<Request>),
-    RenewEach(Vec<(usize, Duration)>),
+    RenewEach(Vec<(usize, Duration, Option<u8>)>),
     ReleaseEach(Vec<(usize, Duration)>),
     Elapse(Duration),
 }
@@ -80,6 +82,16 @@ impl Case {
                 && to.hold.token != from.hold.token
         };
         (at..ASKED).chain(0..at).find(may).map(|asked| self.acquisition(asked, ttl))
+    }
+
+    pub(crate) fn renewals(&self, asked: &[(usize, Duration, Option<u8>)]) -> Vec<Renewal<'_>> {
+        let metadata =
+            |number: u8| Arc::new(BTreeMap::from([("step %d 1 x".to_owned(), number.to_string())]));
+        let renewal = |&(asked, ttl, told): &(usize, _, Option<_>)| Renewal {
+            metadata: told.map(metadata),
+            ..Renewal::new(&self.asked[asked].hold, ttl)
+        };
+        asked.iter().map(renewal).collect()
     }
 
     pub(crate) fn holds(&self, asked: &[(usize, Duration)]) -> Vec<(&Hold, Duration)> {
@@ -151,7 +163,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         18 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Acquire(asked, ttl)),
         4 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Try(asked, ttl)),
-        4 => (0..ASKED, lasting(8)).prop_map(|(asked, ttl)| Op::Renew(asked, ttl)),
+        4 => renewal().prop_map(|(asked, ttl, told)| Op::Renew(asked, ttl, told)),
         12 => (0..ASKED, cooldown()).prop_map(|(asked, cooldown)| Op::Release(asked, cooldown)),
         3 => (0..ASKED).prop_map(Op::IsHeld),
         4 => (0..RESOURCES, 0..5_usize).prop_map(|(resource, limit)| Op::Inspect(resource, limit)),
@@ -164,9 +176,13 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(from, to, ttl, overtake)| Op::Pass(from, to, ttl, overtake)),
         6 => batch(request()).prop_map(Op::AcquireEach),
         6 => batch(request()).prop_map(Op::AcquireAll),
-        2 => batch((0..ASKED, lasting(8))).prop_map(Op::RenewEach),
+        2 => batch(renewal()).prop_map(Op::RenewEach),
         4 => batch((0..ASKED, cooldown())).prop_map(Op::ReleaseEach),
     ]
+}
+
+fn renewal() -> impl Strategy<Value = (usize, Duration, Option<u8>)> {
+    (0..ASKED, lasting(8), option::of(any::<u8>()))
 }
 
 fn request() -> impl Strategy<Value = Request> {

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use leasehold::{
     Listing, MemoryStore, RedisStore, ResourceName, Token,
     store::{
-        Acquired, AcquiredAll, Acquisition, Hold, HolderNotice, HoldersNotified, Names, Refusal, Store,
-        ToHolders, Walk,
+        Acquired, AcquiredAll, Acquisition, Hold, HolderNotice, HoldersNotified, Names, Refusal, Renewal,
+        Store, ToHolders, Walk,
     },
 };
 
@@ -60,10 +60,7 @@ impl<'a> Pair<'a> {
             &Op::Try(asked, ttl) => {
                 self.acquire(case, Acquisition { ticket: None, ..case.acquisition(asked, ttl) }).await
             }
-            &Op::Renew(asked, ttl) => {
-                let hold = &case.asked[asked].hold;
-                same(self.memory.renew(hold, ttl).await, self.redis.renew(hold, ttl).await)
-            }
+            &Op::Renew(asked, ttl, told) => self.renew_each(&case.renewals(&[(asked, ttl, told)])).await,
             &Op::Release(asked, cooldown) => {
                 let hold = &case.asked[asked].hold;
                 same(self.memory.release(hold, cooldown).await, self.redis.release(hold, cooldown).await)
@@ -89,7 +86,7 @@ impl<'a> Pair<'a> {
             },
             Op::AcquireEach(requests) => self.acquire_each(case, requests).await,
             Op::AcquireAll(requests) => self.acquire_all(case, requests).await,
-            Op::RenewEach(renewals) => self.renew_each(&case.holds(renewals)).await,
+            Op::RenewEach(renewals) => self.renew_each(&case.renewals(renewals)).await,
             Op::ReleaseEach(releases) => self.release_each(&case.holds(releases)).await,
             &Op::Elapse(time) => {
                 self.elapse(time);
@@ -173,7 +170,7 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
-    async fn renew_each(&self, renewals: &[(&Hold, Duration)]) -> Found {
+    async fn renew_each(&self, renewals: &[Renewal<'_>]) -> Found {
         let (model, real) = (self.memory.renew_each(renewals).await, self.redis.renew_each(renewals).await);
         same(Ok(model), Ok(real))
     }

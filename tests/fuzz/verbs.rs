@@ -159,9 +159,11 @@ async fn acquire(store: &RedisStore, input: &Input<'_>, cast: &Cast, watch: &mut
 
 async fn renew(store: &RedisStore, input: &Input<'_>, cast: &Cast, watch: &mut impl Watch) {
     let holds = Cast::several(input, || cast.hold(input));
-    let renewals: Vec<_> = holds.iter().map(|hold| (hold, TTL)).collect();
-    let told = vec![Some(Fence::new(7)); if input.once_in(2) { holds.len() } else { 0 }];
-    let answers = store.renew_each_told(&renewals, &told).await;
+    let fence = input.once_in(2).then(|| Fence::new(7));
+    let metadata = input.once_in(2).then(Arc::default);
+    let renewal = |hold| Renewal { fence, metadata: metadata.clone(), ..Renewal::new(hold, TTL) };
+    let renewals: Vec<_> = holds.iter().map(renewal).collect();
+    let answers = store.renew_each(&renewals).await;
     assert_eq!(holds.len(), answers.len(), "not one answer for each question");
     for (hold, answer) in holds.iter().zip(answers) {
         if ok(answer, watch) == Some(Renewed::NotHeld) {

@@ -102,7 +102,7 @@ fn the_public_types_are_counted_and_have_one_path_each() {
         ("fenced/sql", 2),
         ("partitions", 6),
         ("schedule", 10),
-        ("store", 26),
+        ("store", 27),
         ("trace", 4),
     ];
     assert_eq!(counts(&plain), rooms, "{plain:#?}");

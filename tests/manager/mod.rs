@@ -3,6 +3,7 @@
 mod bad_input;
 mod crowd;
 mod dead_waiters;
+mod described;
 mod endings;
 mod expected_wait;
 mod hand_off;

@@ -14,8 +14,8 @@ use leasehold::{
     env::{Draw, Random, RuntimeClock},
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
-        Acquired, Acquisition, Grant, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies,
-        Reply, Store, Walk,
+        Acquired, Acquisition, Grant, Hold, Inbox, Notifications, QuorumNode, Released, Renewal, Renewed,
+        Replies, Reply, Store, Walk,
     },
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -60,10 +60,10 @@ impl Store for FarNode {
         self.send(|store| async move { store.acquire_each(&asked).await })
     }
 
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        let renewals: Vec<_> = renewals.iter().map(|(hold, ttl)| ((*hold).clone(), *ttl)).collect();
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed> {
+        let renewals: Vec<_> = renewals.iter().map(|it| (it.hold.clone(), it.ttl)).collect();
         self.send(|store| async move {
-            let renewals: Vec<_> = renewals.iter().map(|(hold, ttl)| (hold, *ttl)).collect();
+            let renewals: Vec<_> = renewals.iter().map(|(hold, ttl)| Renewal::new(hold, *ttl)).collect();
             store.renew_each(&renewals).await
         })
     }

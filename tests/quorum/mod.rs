@@ -1,5 +1,6 @@
 //! A quorum when its nodes fail: on memory stores in virtual time, and on servers that are killed.
 
+mod described;
 mod far;
 mod fences;
 mod forgotten;

@@ -2,6 +2,7 @@
 //!
 //! What a lock does in general is in `acceptance.rs`, for every store.
 
+mod described;
 mod revoke;
 mod store;
 mod ways;

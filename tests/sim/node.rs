@@ -13,8 +13,8 @@ use leasehold::{
     Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
-        Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewed, Replies, Reply,
-        Store, Walk, join_replies,
+        Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewal, Renewed, Replies,
+        Reply, Store, Walk, join_replies,
     },
 };
 
@@ -102,8 +102,8 @@ impl Store for Link {
         join_replies(asked.iter().map(|asked| self.acquire_one(asked)))
     }
 
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        join_replies(renewals.iter().map(|(hold, ttl)| self.renew_one(hold, *ttl)))
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed> {
+        join_replies(renewals.iter().map(|it| self.renew_one(it.hold, it.ttl)))
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {

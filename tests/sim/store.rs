@@ -6,8 +6,8 @@ use futures_util::StreamExt;
 use leasehold::{
     Inspection, Listing, MemoryStore, ResourceName, StoreError,
     store::{
-        Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply,
-        Store, Walk, join_replies,
+        Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, Released, Renewal, Renewed, Replies,
+        Reply, Store, Walk, join_replies,
     },
 };
 
@@ -83,8 +83,8 @@ impl Store for FaultyStore {
         join_replies(asked.iter().map(|asked| self.acquire_one(asked)))
     }
 
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        join_replies(renewals.iter().map(|(hold, ttl)| self.renew_one(hold, *ttl)))
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed> {
+        join_replies(renewals.iter().map(|it| self.renew_one(it.hold, it.ttl)))
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {

@@ -6,8 +6,8 @@ use futures_util::FutureExt;
 use leasehold::{
     Inspection, Listing, QuorumStore, ResourceName, StoreError,
     store::{
-        Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, Released, Renewed, Replies, Reply,
-        Store, Walk,
+        Acquired, Acquisition, HandedOff, Hold, Inbox, Notifications, Released, Renewal, Renewed, Replies,
+        Reply, Store, Walk,
     },
 };
 
@@ -47,13 +47,13 @@ impl Store for Witness {
         answers.inspect(note).boxed()
     }
 
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed> {
         let sent = self.history.now();
-        for (hold, _) in renewals {
+        for Renewal { hold, .. } in renewals {
             self.history.add(number(&hold.resource), What::RenewalSent { token: hold.token });
         }
         let note = move |answers: &Vec<_>| {
-            for ((hold, ttl), answer) in renewals.iter().zip(answers) {
+            for (Renewal { hold, ttl, .. }, answer) in renewals.iter().zip(answers) {
                 if matches!(answer, Ok(Renewed::Extended)) {
                     let what = What::Extended { token: hold.token, until: sent + *ttl };
                     self.history.add(number(&hold.resource), what);

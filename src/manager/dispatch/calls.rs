@@ -13,7 +13,7 @@ use crate::{
         dispatch::ask::{ask, ask_each},
     },
     runtime::{responder::Responder, supervisor::caught},
-    store::{Hold, Renewed, StoreError},
+    store::{Hold, Metadata, Renewal, Renewed, StoreError},
 };
 
 pub(crate) struct ReleaseCall {
@@ -33,6 +33,8 @@ pub(crate) struct HandOffCall {
 
 pub(crate) struct RenewalCall {
     pub(crate) lease: Arc<LeaseShared>,
+    /// The metadata that it tells.
+    pub(crate) told: Option<Arc<Metadata>>,
     pub(crate) sent: Moment,
     /// The time to wait for the answer.
     pub(crate) timeout: Duration,
@@ -93,11 +95,15 @@ impl FarEnd {
 
     async fn renew_alike(&self, batch: Vec<RenewalCall>) {
         let within = batch.iter().map(|renewal| renewal.timeout).min().unwrap_or_default();
-        let asked: Vec<_> =
-            batch.iter().map(|renewal| (renewal.lease.hold(), renewal.lease.terms.acquisition.ttl)).collect();
+        let asked = batch.iter().map(|RenewalCall { lease, told, .. }| Renewal {
+            hold: lease.hold(),
+            ttl: lease.terms.acquisition.ttl,
+            fence: lease.fence,
+            metadata: told.clone(),
+        });
+        let asked: Vec<_> = asked.collect();
         let too_late = |_| vec![Err(StoreError::timed_out(within)); asked.len()];
-        let fences: Vec<_> = batch.iter().map(|renewal| renewal.lease.fence).collect();
-        let answers = ask_each("renew", asked.len(), || self.calls.store.renew_each_told(&asked, &fences));
+        let answers = ask_each("renew", asked.len(), || self.calls.store.renew_each(&asked));
         let answers = timeout(within, answers).map(|answers| answers.unwrap_or_else(too_late));
         let answers = self.calls.timed_each("renew", answers).await;
         for (renewal, answer) in batch.into_iter().zip(answers) {
@@ -123,7 +129,7 @@ impl RenewalCall {
         let sent = if late { lease.clock.now() } else { self.sent };
         let lost = || Err(lease.not_renewed());
         let renewed = match answer {
-            Ok(Renewed::Extended) if lease.renewed(sent) => Ok(()),
+            Ok(Renewed::Extended) if lease.renewed(sent, self.told.as_ref()) => Ok(()),
             Ok(Renewed::Extended) => {
                 lease.expire();
                 lost()

@@ -21,6 +21,8 @@ impl LockManager {
             Notification::Subscribed => {
                 self.engine.subscribed = true;
                 self.calls.outage.subscribed();
+                // The server may be another one, or have forgotten what it was told last.
+                self.records.leases().iter().for_each(|lease| lease.tell_again());
                 // Notifications from before are lost.
                 return self.tell_queued_waiters(Event::Subscribed);
             }

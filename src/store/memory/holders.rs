@@ -3,12 +3,13 @@
 use std::{
     collections::{BTreeSet, HashMap},
     num::NonZeroU32,
+    sync::Arc,
     time::Duration,
 };
 
 use crate::{
     core::{Fence, Mode, Moment, Owner, Token},
-    store::{Acquisition, HolderState, StoreError, memory::record::HoldRecord},
+    store::{Acquisition, HolderState, Metadata, StoreError, memory::record::HoldRecord},
 };
 
 /// The holders of a resource.
@@ -115,6 +116,10 @@ impl Holders {
             self.enter(record);
         }
         held
+    }
+
+    pub(super) fn describe(&mut self, token: Token, metadata: &Arc<Metadata>) {
+        self.records.entry(token).and_modify(|record| record.metadata = Arc::clone(metadata));
     }
 
     /// Gives a hold at least this fence; if it is exclusive, also all holds that re-entered with it. Returns true if

@@ -33,7 +33,7 @@ use crate::{
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, HandedOff, Hold, HoldersNotified, Inbox,
         Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register, RegisterWrite,
-        Released, Renewed, Replies, Reply, Report, Store, StoreError, ToHolders, Walk, join_replies,
+        Released, Renewal, Renewed, Replies, Reply, Report, Store, StoreError, ToHolders, Walk, join_replies,
     },
 };
 
@@ -153,9 +153,9 @@ impl Store for MemoryStore {
         join_replies(asked.iter().map(|asked| self.answer(move |state, now| state.acquire(asked, None, now))))
     }
 
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        join_replies(renewals.iter().map(|&(hold, ttl)| {
-            self.answer_about(&hold.resource, move |resource, turn| resource.renew(hold, ttl, turn.now))
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed> {
+        join_replies(renewals.iter().map(|it| {
+            self.answer_about(&it.hold.resource, move |resource, turn| resource.renew(it, turn.now))
         }))
     }
 

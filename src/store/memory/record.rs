@@ -19,7 +19,7 @@ pub(super) struct HoldRecord {
     lock_delay: Duration,
     /// The time at which the resource is free of it.
     pub(super) opening: Moment,
-    metadata: Arc<Metadata>,
+    pub(super) metadata: Arc<Metadata>,
 }
 
 impl HoldRecord {

@@ -6,8 +6,8 @@ use crate::{
     core::{Fence, Moment, Owner, Token},
     store::{
         Acquired, Acquisition, CALLED_AT_MOST, Grant, HandedOff, Hold, HolderNotice, HoldersNotified,
-        Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, QueueTicket, Refusal, Released, Renewed,
-        STEPS_AT_MOST, StoreError, TOLD_AT_MOST, ToHolders,
+        Inspection, NEXT_AT_MOST, NOTIFIED_AT_MOST, Notification, QueueTicket, Refusal, Released, Renewal,
+        Renewed, STEPS_AT_MOST, StoreError, TOLD_AT_MOST, ToHolders,
         memory::{
             holders::{Compatibility, Holders},
             queue::WaitQueue,
@@ -76,8 +76,12 @@ impl Resource {
         Ok(self.grant(asked, fence, now))
     }
 
-    pub(super) fn renew(&mut self, hold: &Hold, ttl: Duration, now: Moment) -> Renewed {
-        let held = self.holders.extend(hold.token, ttl, now) || planted!("a renewal of any token");
+    pub(super) fn renew(&mut self, renewal: &Renewal<'_>, now: Moment) -> Renewed {
+        let token = renewal.hold.token;
+        let held = self.holders.extend(token, renewal.ttl, now) || planted!("a renewal of any token");
+        if let (true, Some(metadata)) = (held, &renewal.metadata) {
+            self.holders.describe(token, metadata);
+        }
         if held { Renewed::Extended } else { Renewed::NotHeld }
     }
 

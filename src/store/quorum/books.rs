@@ -14,7 +14,7 @@ use tokio::{
 use crate::{
     core::{Moment, Token, TurnEvent, TurnNews, TurnStep, majority},
     store::{
-        Acquisition, Hold, Inbox, Notification, StoreError,
+        Acquisition, Hold, Inbox, Notification, Renewal, StoreError,
         quorum::{
             fences::FenceClock,
             node::Observed,
@@ -80,9 +80,17 @@ impl Books {
     pub(super) fn forget<'a>(&mut self, holds: impl Iterator<Item = &'a Hold>) -> u64 {
         for hold in holds {
             self.tokens.remove(hold);
+            self.nodes.iter_mut().for_each(|node| drop(node.untold.remove(&hold.token)));
             self.releases.iter_mut().for_each(|releases| releases.forget_place(hold.token));
         }
         self.tokens.attempts
+    }
+
+    /// Has each node told the metadata of a renewal until it confirms that, and repaired with it.
+    pub(super) fn describe(&mut self, renewal: &Renewal<'_>) {
+        let (token, Some(metadata)) = (renewal.hold.token, &renewal.metadata) else { return };
+        self.tokens.describe(token, metadata);
+        self.nodes.iter_mut().for_each(|node| drop(node.untold.insert(token, Arc::clone(metadata))));
     }
 
     /// Has a waiter handle an event, unless it has begun another attempt than this one, and tells it what follows.

@@ -89,7 +89,10 @@ fn merged(mut holders: Vec<Holder>, enough: usize) -> Holder {
     let fence =
         holders.iter().map(|holder| holder.fence).max_by_key(|fence| (times(*fence), *fence)).flatten();
     let remaining = holders[enough - 1].remaining;
-    Holder { fence, remaining, held_for: None, ..holders.swap_remove(0) }
+    // One that was not told yet has other metadata than the majority.
+    let alike = |of: &&Holder| holders.iter().filter(|holder| holder.metadata == of.metadata).count();
+    let told = holders.iter().rev().max_by_key(alike).map(|holder| holder.metadata.clone());
+    Holder { fence, remaining, held_for: None, metadata: told.unwrap_or_default(), ..holders.swap_remove(0) }
 }
 
 /// Merges the queues of the nodes: those who wait on enough of them, in the order that all nodes have. On a node that lacks

@@ -37,8 +37,7 @@ use crate::{
     runtime::env::{Clock, SystemClock},
     store::{
         Acquired, Acquisition, Durability, HandedOff, Hold, HoldersNotified, Inbox, Inspection, Listing,
-        Names, Notifications, QuorumNode, Register, RegisterWrite, Released, Renewed, Replies, Reply,
-        ServerLoad, Store, StoreError, ToHolders, Walk, acquire_unless, only, release_then_acquire,
+        Names, Notifications, QuorumNode, Register, RegisterWrite, Released, Renewal, Renewed, Replies, Reply, ServerLoad, Store, StoreError, ToHolders, Walk, acquire_unless, only, release_then_acquire,
     },
 };
 
@@ -166,13 +165,15 @@ impl Store for QuorumStore {
         handed_off.map(|answers| only("hand_off", answers)).boxed()
     }
 
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        let refused = renewals.iter().find_map(|(_, ttl)| self.refused(Mode::Exclusive, *ttl));
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed> {
+        let refused = renewals.iter().find_map(|it| self.refused(Mode::Exclusive, it.ttl));
         if let Some(error) = refused {
             return ready(iter::repeat_n(error, renewals.len()).map(Err).collect()).boxed();
         }
-        let (quorum, renewals) = (Arc::clone(&self.0), owned(renewals));
-        in_background(renewals.len(), |reply| renew_release::renew(quorum, renewals, reply)).boxed()
+        self.0.books(|books| renewals.iter().for_each(|renewal| books.describe(renewal)));
+        let owned = renewals.iter().map(|it| (it.hold.clone(), it.ttl)).collect();
+        let quorum = Arc::clone(&self.0);
+        in_background(renewals.len(), |reply| renew_release::renew(quorum, owned, reply)).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {

@@ -1,10 +1,10 @@
 //! One node of a quorum, and the observations that this client has made of it.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use crate::{
-    core::{Incarnation, Moment, abstains_for},
-    store::{QuorumNode, quorum::circuit_breaker::CircuitBreaker},
+    core::{Incarnation, Moment, Token, abstains_for},
+    store::{Metadata, QuorumNode, quorum::circuit_breaker::CircuitBreaker},
 };
 
 pub(super) struct NamedNode {
@@ -24,6 +24,8 @@ pub(super) struct Observed {
     pub(super) breaker: CircuitBreaker,
     /// True once a call to the node has ended, also without success. The first one may have to connect, which takes longer.
     pub(super) is_met: bool,
+    /// The metadata that holders told, and that the node has not confirmed yet.
+    pub(super) untold: HashMap<Token, Arc<Metadata>>,
     /// The first incarnation that was met.
     first: Option<String>,
     /// The incarnation that it had when it was met last, and had no record of recovery.

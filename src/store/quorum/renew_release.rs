@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use crate::{
     core::{Moment, Verdict},
     store::{
-        Answers, Hold, Released, Renewed, StoreError,
+        Answers, Hold, Released, Renewal, Renewed, StoreError,
         quorum::{
             options::Timeouts,
             releases::{PendingRelease, ReleaseState},
@@ -94,14 +94,25 @@ pub(super) async fn renew(
 /// it has just extended.
 async fn renew_on(quorum: Arc<Quorum>, node: usize, renewals: Arc<[(Hold, Duration)]>) -> Answers<Renewed> {
     let now = quorum.now();
-    let without_vote: Vec<usize> = quorum.books(|books| {
+    let (without_vote, asked): (Vec<usize>, Vec<_>) = quorum.books(|books| {
         let releases = &books.releases[node];
         let is_late =
             |hold: &Hold| !releases.is_idle() && releases.state(hold.token, now) != ReleaseState::None;
-        (0..renewals.len()).filter(|which| is_late(&renewals[*which].0)).collect()
+        let without_vote = (0..renewals.len()).filter(|which| is_late(&renewals[*which].0)).collect();
+        let untold = |hold: &Hold| books.nodes[node].untold.get(&hold.token).cloned();
+        let asked = renewals.iter();
+        let asked = asked.map(|(hold, ttl)| Renewal { metadata: untold(hold), ..Renewal::new(hold, *ttl) });
+        (without_vote, asked.collect())
     });
-    let asked: Vec<_> = renewals.iter().map(|(hold, time)| (hold, *time)).collect();
     let mut answers = quorum.ask(node, asked.len(), quorum.store(node).renew_each(&asked)).await;
+    quorum.books(|books| {
+        let untold = &mut books.nodes[node].untold;
+        for (Renewal { hold, metadata, .. }, answer) in asked.iter().zip(&answers) {
+            let is_told =
+                matches!(answer, Ok(Renewed::Extended)) && untold.get(&hold.token) == metadata.as_ref();
+            is_told.then(|| untold.remove(&hold.token));
+        }
+    });
     for which in without_vote {
         if matches!(answers[which], Ok(Renewed::Extended))
             && !planted!("a node that may still release a lease counts for its renewal")

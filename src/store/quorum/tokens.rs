@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     core::{Mode, Moment, Owner, QuorumTurn, ResourceName, Token, TurnEvent, TurnStep},
-    store::{Acquisition, Hold, Inbox, QueueTicket, quorum::fences::GivenFence},
+    store::{Acquisition, Hold, Inbox, Metadata, QueueTicket, quorum::fences::GivenFence},
 };
 
 /// The time after the end of a token during which a message that was sent for it may still arrive.
@@ -175,6 +175,12 @@ impl Tokens {
         let Some(wanted) = self.wanted.get_mut(&token) else { return false };
         wanted.end = wanted.end.max(end);
         wanted.granted.is_some()
+    }
+
+    pub(super) fn describe(&mut self, token: Token, metadata: &Arc<Metadata>) {
+        if let Some(granted) = self.wanted.get_mut(&token).and_then(|wanted| wanted.granted.as_mut()) {
+            Arc::make_mut(&mut granted.asked).metadata = Arc::clone(metadata);
+        }
     }
 
     /// Returns the grant of this token, until its end.

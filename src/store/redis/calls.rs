@@ -8,7 +8,9 @@ use std::{
 use futures_util::future::join_all;
 use redis::Value;
 
-use crate::store::{Acquisition, Answers, Hold, StoreError, redis::wire::fields::senseless};
+use crate::store::{
+    Acquisition, Answers, Hold, Metadata, Renewal, StoreError, redis::wire::fields::senseless,
+};
 
 /// The largest number of requests in a call: a server serves nobody else while it executes one.
 const MOST_REQUESTS: usize = 256;
@@ -23,13 +25,23 @@ pub(super) trait Batched {
 
     /// Returns the approximate size in bytes.
     fn weight(&self) -> usize {
-        bytes(self.hold())
+        bytes(self.hold(), None)
     }
 }
 
 impl<T> Batched for (&Hold, T) {
     fn hold(&self) -> &Hold {
         self.0
+    }
+}
+
+impl Batched for Renewal<'_> {
+    fn hold(&self) -> &Hold {
+        self.hold
+    }
+
+    fn weight(&self) -> usize {
+        bytes(self.hold, self.metadata.as_deref())
     }
 }
 
@@ -42,15 +54,16 @@ impl Batched for Arc<Acquisition> {
     /// else while it executes a call.
     fn weight(&self) -> usize {
         const AT_LEAST: usize = 2_048;
-        let metadata = self.metadata.iter().map(|(name, text)| name.len() + text.len() + 6);
-        let bytes = bytes(&self.hold) + metadata.sum::<usize>();
+        let bytes = bytes(&self.hold, Some(&self.metadata));
         if self.is_simple() { bytes } else { bytes.max(AT_LEAST) }
     }
 }
 
-fn bytes(Hold { resource, owner, .. }: &Hold) -> usize {
+fn bytes(Hold { resource, owner, .. }: &Hold, metadata: Option<&Metadata>) -> usize {
     const REST: usize = 256;
-    REST + resource.as_bytes().len() + owner.as_ref().map_or(0, |owner| owner.as_str().len())
+    let metadata = metadata.into_iter().flatten().map(|(name, text)| name.len() + text.len() + 6);
+    let owner = owner.as_ref().map_or(0, |owner| owner.as_str().len());
+    REST + resource.as_bytes().len() + owner + metadata.sum::<usize>()
 }
 
 #[derive(Clone, Copy, PartialEq)]

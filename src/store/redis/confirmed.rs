@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::{
     core::Fence,
     store::{
-        Acquired, AcquiredFrom, Acquisition, HandedOff, Hold, Renewed, Store, StoreError,
+        Acquired, AcquiredFrom, Acquisition, HandedOff, Hold, Renewal, Renewed, Store, StoreError,
         redis::{
             RedisStore,
             calls::{self, CallAnswers, CallOrder, send_each},
@@ -120,7 +120,7 @@ impl RedisStore {
 
     pub(super) async fn renew_in_call(
         &self,
-        renewals: Vec<&(&Hold, (Duration, Option<Fence>))>,
+        renewals: Vec<&Renewal<'_>>,
     ) -> Result<CallAnswers<Renewed>, StoreError> {
         // On a connection of its own: nothing that waits for an answer is ahead of it.
         let sent = match self.renewals.send(self.encoder.renew(&renewals)).await {

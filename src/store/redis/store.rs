@@ -1,6 +1,6 @@
 //! The verbs of a Redis store, each as calls of its script.
 
-use std::{iter, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt, StreamExt,
@@ -14,8 +14,8 @@ use crate::{
     store::{
         Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
         Inbox, Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register,
-        RegisterWrite, Released, Renewed, Replies, Reply, Report, ServerLoad, Store, StoreError, ToHolders,
-        Walk, acquire_unless,
+        RegisterWrite, Released, Renewal, Renewed, Replies, Reply, Report, ServerLoad, Store, StoreError,
+        ToHolders, Walk, acquire_unless,
         node::release_then_acquire_from,
         one_after_the_other,
         redis::{
@@ -46,25 +46,11 @@ impl Store for RedisStore {
         self.acquire_in_calls(asked, None).map(|acquired| acquired.answers).boxed()
     }
 
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        self.renew_each_told(renewals, &[])
-    }
-
-    fn renew_each_told<'a>(
-        &'a self,
-        renewals: &'a [(&'a Hold, Duration)],
-        fences: &'a [Option<Fence>],
-    ) -> Replies<'a, Renewed> {
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed> {
         // A node that gives a slot away refuses calls some of whose keys are gone already, and sends a call for a
         // single key to the other node. So leases survive a move that takes longer than they hold.
         let order = if self.topology.is_cluster() { CallOrder::Each } else { CallOrder::Together };
-        async move {
-            let fences = fences.iter().copied().chain(iter::repeat(None));
-            let told: Vec<_> =
-                renewals.iter().zip(fences).map(|(&(hold, ttl), fence)| (hold, (ttl, fence))).collect();
-            send_each(&told, |_| None, order, |open, _| self.renew_in_call(open)).await
-        }
-        .boxed()
+        send_each(renewals, |_| None, order, |open, _| self.renew_in_call(open)).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {

@@ -34,7 +34,8 @@ async fn fences(store: &RedisStore, asked: &[Arc<Acquisition>]) -> Vec<Fence> {
 }
 
 async fn renewed(store: &RedisStore, renewals: &[(&Hold, Duration)]) -> Vec<Renewed> {
-    store.renew_each(renewals).await.into_iter().map(Result::unwrap).collect()
+    let renewals: Vec<_> = renewals.iter().map(|(hold, ttl)| Renewal::new(hold, *ttl)).collect();
+    store.renew_each(&renewals).await.into_iter().map(Result::unwrap).collect()
 }
 
 async fn released(store: &RedisStore, releases: &[(&Hold, Duration)]) -> Vec<Released> {
@@ -76,7 +77,8 @@ async fn what_is_foreign_in_a_batch_harms_no_neighbour() {
         assert_only_the_middle_is_corrupt(store.acquire_each(&asked).await, granted);
         if words[1] == "leasehold:{c}" {
             let extended = |&answer: &_| answer == Renewed::Extended;
-            assert_only_the_middle_is_corrupt(store.renew_each(&holds(&asked, TTL)).await, extended);
+            let renewals: Vec<_> = asked.iter().map(|asked| Renewal::new(&asked.hold, TTL)).collect();
+            assert_only_the_middle_is_corrupt(store.renew_each(&renewals).await, extended);
             let freed = |&answer: &_| answer == Released::Freed;
             assert_only_the_middle_is_corrupt(
                 store.release_each(&holds(&asked, Duration::ZERO)).await,

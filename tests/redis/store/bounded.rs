@@ -109,8 +109,8 @@ async fn fences_that_are_given_out_in_several_calls_grow_in_the_order_in_which_t
     }
     // The last of several renewals and releases of a hold is the one that counts.
     let hold = &asked[0].hold;
-    let mut renewals: Vec<_> = asked.iter().map(|asked| (&asked.hold, TTL)).collect();
-    renewals.extend([(hold, 4 * TTL), (hold, 2 * TTL)]);
+    let mut renewals: Vec<_> = asked.iter().map(|asked| Renewal::new(&asked.hold, TTL)).collect();
+    renewals.extend([Renewal::new(hold, 4 * TTL), Renewal::new(hold, 2 * TTL)]);
     let (renewed, calls) = calls_of(&server, store.renew_each(&renewals)).await;
     assert!(renewed.into_iter().all(|answer| answer.unwrap() == Renewed::Extended));
     assert_many(calls);

@@ -5,6 +5,7 @@
 mod batches;
 mod bounded;
 mod broken;
+mod described;
 mod foreign;
 mod idle;
 mod inbox;
@@ -27,7 +28,7 @@ use std::{
 
 use leasehold::{
     Certainty, Fence, Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewed, Store},
+    store::{Acquired, Acquisition, Hold, Inbox, Released, Renewal, Renewed, Store},
 };
 use redis::Value;
 use support::patient;

@@ -170,8 +170,9 @@ async fn a_repeat_is_granted_with_a_larger_fence_and_inspections_tell_it() {
     assert_eq!(granted(&store, &asked).await, again);
     let other = exclusive(&hold("other", 2));
     let told = granted(&store, &other).await;
-    let renewals = [(&asked.hold, 2 * TTL), (&other.hold, 2 * TTL)];
-    for renewed in store.renew_each_told(&renewals, &[Some(again), Some(told)]).await {
+    let renewals = [(&asked, again), (&other, told)]
+        .map(|(asked, fence)| Renewal { fence: Some(fence), ..Renewal::new(&asked.hold, 2 * TTL) });
+    for renewed in store.renew_each(&renewals).await {
         assert_eq!(renewed.unwrap(), Renewed::Extended);
     }
     assert_eq!(seen().await.fence, Some(again));
@@ -319,7 +320,7 @@ async fn a_hold_that_is_renewed_twice_in_one_call_keeps_the_last_ttl() {
     let store = store(&server);
     let asked = exclusive(&hold("r", 1));
     granted(&store, &asked).await;
-    let renewals = [(&asked.hold, TTL / 10), (&asked.hold, TTL)];
+    let renewals = [TTL / 10, TTL].map(|ttl| Renewal::new(&asked.hold, ttl));
     for renewed in store.renew_each(&renewals).await {
         assert_eq!(renewed.unwrap(), Renewed::Extended);
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use leasehold::{
-    Acquire, AcquireError, Fence, Inspection, Layout, LockManager, RedisOptions, RedisStore, StoreError,
-    Token,
+    Acquire, AcquireError, Fence, Inspection, Layout, LockManager, RedisOptions, RedisStore, RenewError,
+    StoreError, Token,
     store::{Acquired, Inbox, QuorumNode, Released, Renewed, Store, Walk},
 };
 use redis::Value;
@@ -122,4 +122,18 @@ async fn whoever_waits_gets_what_another_library_releases() {
     };
     futures_util::join!(hold(), hold(), release);
     assert!(server.keys().is_empty(), "{:?}", server.keys());
+}
+
+#[actix::test]
+async fn a_lease_in_the_plain_layout_says_that_it_cannot_be_described() {
+    let server = RedisServer::start();
+    let locks = LockManager::builder(std::sync::Arc::new(store(&server))).start().unwrap();
+    let lease = locks.send(Acquire::new("r").ttl(TTL).no_renew()).await.unwrap().unwrap();
+    let error = lease.describe([("step", "1")]).unwrap_err();
+    assert!(matches!(error, RenewError::Store(StoreError::Unsupported { .. })), "{error:?}");
+    let expected = "this store has no descriptions of leases: it keeps no records of holders; on Redis use store.layout = \"full\"";
+    assert_eq!(error.to_string(), expected);
+    lease.renew().await.unwrap();
+    let token = lease.token().to_hex();
+    assert_eq!(server.command(&["GET", "r"]), Value::BulkString(token.into()), "and nothing was sent");
 }

@@ -117,6 +117,9 @@ macro_rules! __acceptance_group {
             a_free_resource_has_no_holders
             holders_are_shown_in_order_of_their_end
             owner_and_metadata_read_back_whatever_their_bytes
+            a_renewal_replaces_the_metadata_and_nothing_else
+            each_of_several_holders_is_described_alone
+            who_does_not_hold_describes_nobody
             a_forced_release_takes_from_all_and_opens
             a_forced_release_opens_what_is_closed
             a_list_has_what_is_not_free_in_order_of_name
@@ -144,6 +147,7 @@ macro_rules! __acceptance_group {
             a_thousand_waiters_are_served_in_order_with_two_verbs_each
             waiters_are_told_in_the_order_of_the_queue
             who_does_not_wait_any_more_is_not_told
+            a_described_holder_is_waited_for_as_before
             of_many_waiters_the_first_are_told
             what_somebody_waits_for_is_listed
         }

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use leasehold::{
-    Durability, Fence, Inspection, Listing, LossReason, ResourceName, StoreError,
+    Durability, Inspection, Listing, LossReason, ResourceName, StoreError,
     env::Moment,
     store::{
         Acquired, AcquiredAll, Acquisition, HandedOff, Hold, HoldersNotified, Inbox, Notifications, Register,
-        RegisterWrite, Released, Renewed, Replies, Reply, ServerLoad, Store, ToHolders, Walk,
+        RegisterWrite, Released, Renewal, Renewed, Replies, Reply, ServerLoad, Store, ToHolders, Walk,
     },
 };
 
@@ -35,15 +35,11 @@ impl Recorded {
         holds.into_iter().for_each(|hold| pages.ends(hold, now, None));
     }
 
-    async fn renewed(
-        &self,
-        renewals: &[(&Hold, Duration)],
-        renew: Replies<'_, Renewed>,
-    ) -> Vec<Result<Renewed, StoreError>> {
+    async fn renewed(&self, renewals: &[Renewal<'_>]) -> Vec<Result<Renewed, StoreError>> {
         let asked = self.record.pages().now();
-        let answers = renew.await;
+        let answers = self.inner.renew_each(renewals).await;
         let mut pages = self.record.pages();
-        for ((hold, ttl), answer) in renewals.iter().zip(&answers) {
+        for (Renewal { hold, ttl, .. }, answer) in renewals.iter().zip(&answers) {
             match answer {
                 Ok(Renewed::Extended) => {
                     let held = pages.held.get_mut(&key(hold));
@@ -69,16 +65,8 @@ impl Store for Recorded {
         .boxed()
     }
 
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        self.renewed(renewals, self.inner.renew_each(renewals)).boxed()
-    }
-
-    fn renew_each_told<'a>(
-        &'a self,
-        renewals: &'a [(&'a Hold, Duration)],
-        fences: &'a [Option<Fence>],
-    ) -> Replies<'a, Renewed> {
-        self.renewed(renewals, self.inner.renew_each_told(renewals, fences)).boxed()
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed> {
+        self.renewed(renewals).boxed()
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {

@@ -37,7 +37,7 @@ use leasehold::{
     rules::Recovered,
     store::{
         Acquired, Acquisition, Hold, HoldersNotified, Inbox, Notifications, Register, RegisterWrite,
-        Released, Renewed, Replies, Reply, ServerLoad, Store, ToHolders, Walk,
+        Released, Renewal, Renewed, Replies, Reply, ServerLoad, Store, ToHolders, Walk,
     },
 };
 
@@ -78,7 +78,7 @@ pub enum Verb<'a> {
     /// [`QuorumNode::acquire_each_from`]: leasehold::store::QuorumNode::acquire_each_from
     Acquire(&'a [Arc<Acquisition>]),
     /// [`Store::renew_each`].
-    Renew(&'a [(&'a Hold, Duration)]),
+    Renew(&'a [Renewal<'a>]),
     /// [`Store::release_each`].
     Release(&'a [(&'a Hold, Duration)]),
     /// [`Store::is_held`].
@@ -206,16 +206,8 @@ impl<S: Store, H: Hooks> Store for Decorated<S, H> {
         self.each(Verb::Acquire(asked), asked.len(), execute)
     }
 
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed> {
         self.each(Verb::Renew(renewals), renewals.len(), || self.inner.renew_each(renewals))
-    }
-
-    fn renew_each_told<'a>(
-        &'a self,
-        renewals: &'a [(&'a Hold, Duration)],
-        fences: &'a [Option<Fence>],
-    ) -> Replies<'a, Renewed> {
-        self.each(Verb::Renew(renewals), renewals.len(), || self.inner.renew_each_told(renewals, fences))
     }
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {

@@ -8,7 +8,7 @@ use redis::{Cmd, Pipeline, Script};
 use crate::{
     core::{Fence, Mode, ResourceName, Token},
     store::{
-        Acquisition, Hold, REGISTER_KEPT_FOR, Recovered, RegisterWrite, TOLD_AT_MOST, ToHolders,
+        Acquisition, Hold, REGISTER_KEPT_FOR, Recovered, RegisterWrite, Renewal, TOLD_AT_MOST, ToHolders,
         redis::{
             net::{call::Call, notices, options::Layout},
             wire::{
@@ -98,17 +98,17 @@ impl Encoder {
         call
     }
 
-    /// Encodes renewals, each with the fence that its holder was told.
-    pub(crate) fn renew(&self, renewals: &[&(&Hold, (Duration, Option<Fence>))]) -> Call {
+    pub(crate) fn renew(&self, renewals: &[&Renewal<'_>]) -> Call {
         let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
-        let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
-        for (hold, (ttl, fence)) in renewals {
+        let mut call = self.call(script, renewals.iter().map(|it| &it.hold.resource), false);
+        for Renewal { hold, ttl, fence, metadata } in renewals {
             call.token(hold.token, if self.is_plain() { "" } else { "-" }).arg(positive_millis(*ttl));
             match fence {
-                _ if self.is_plain() => &mut call,
+                _ if self.is_plain() => continue,
                 Some(fence) => call.arg(fence.get()),
                 None => call.parts([]),
             };
+            call.arg(metadata.as_deref().map(record::json).unwrap_or_default());
         }
         call
     }

@@ -32,14 +32,17 @@ impl Encoded {
                 format!("{reentrant} {channel} {window} {ticket_ttl} {max_waiters}{place}")
             }
         };
-        let metadata = serde_json::to_string(&*asked.metadata).expect("a map of texts has a JSON form");
         Self {
             opens: positive_millis(asked.ttl) + millis(asked.lock_delay),
-            record: format!("{}{metadata}", self::terms(asked)),
+            record: format!("{}{}", self::terms(asked), json(&asked.metadata)),
             terms,
             of: asked.clone(),
         }
     }
+}
+
+pub(crate) fn json(metadata: &Metadata) -> String {
+    serde_json::to_string(metadata).expect("a map of texts has a JSON form")
 }
 
 /// Returns true if two acquisitions have all in common but resource and token.

@@ -133,7 +133,8 @@ pub async fn each_of_a_batch_is_renewed_for_its_own_ttl(scene: Scene) {
     acquire_each(&scene, &asked).await;
     assert_eq!(scene.release(lost).await, Released::Freed);
     let ttls = [3 * TTL, TTL, secs(3), 3 * TTL];
-    let renewals: Vec<_> = asked.iter().map(|asked| &asked.hold).zip(ttls).collect();
+    let renewals = asked.iter().zip(ttls).map(|(asked, ttl)| Renewal::new(&asked.hold, ttl));
+    let renewals: Vec<_> = renewals.collect();
     let renewed = scene.store.renew_each(&renewals).await.into_iter().map(Result::unwrap);
     let extended = Renewed::Extended;
     assert_eq!(renewed.collect::<Vec<_>>(), [extended, Renewed::NotHeld, extended, extended]);
@@ -191,7 +192,7 @@ pub async fn a_batch_may_be_large(scene: Scene) {
             other => assert_eq!(at, MANY - 1, "{other:?}"),
         }
     }
-    let renewals: Vec<_> = asked.iter().map(|asked| (&asked.hold, 2 * TTL)).collect();
+    let renewals: Vec<_> = asked.iter().map(|asked| Renewal::new(&asked.hold, 2 * TTL)).collect();
     for (at, renewed) in scene.store.renew_each(&renewals).await.into_iter().enumerate() {
         let expected = if at < MANY - 1 { Renewed::Extended } else { Renewed::NotHeld };
         assert_eq!(renewed.unwrap(), expected);

@@ -2,6 +2,7 @@
 
 mod batches;
 mod dead;
+mod described;
 mod ends;
 mod exclusive;
 mod fences;
@@ -26,10 +27,11 @@ mod waiters;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use leasehold::{
-    Fence, HolderState, Inspection, Mode, ResourceName, StoreError, TokenPrefix,
+    Fence, Holder, HolderState, Inspection, Mode, ResourceName, StoreError, TokenPrefix,
     env::{Random, SystemRandom},
     store::{
-        Acquired, Acquisition, Grant, HandedOff, Inbox, Names, Notification, Refusal, Released, Renewed, Walk,
+        Acquired, Acquisition, Grant, HandedOff, Inbox, Names, Notification, Refusal, Released, Renewal,
+        Renewed, Walk,
     },
 };
 
@@ -41,7 +43,7 @@ use super::{
 };
 
 pub use self::{
-    batches::*, dead::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
-    names::*, next::*, notices::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, registers::*,
-    shared::*, textbook::*, together::*, waiters::*,
+    batches::*, dead::*, described::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*,
+    inspection::*, leaving::*, names::*, next::*, notices::*, overtaking::*, passing::*, permits::*,
+    queue::*, reentry::*, registers::*, shared::*, textbook::*, together::*, waiters::*,
 };

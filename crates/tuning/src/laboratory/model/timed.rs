@@ -12,7 +12,7 @@ use leasehold::{
     rules::{AcquiredFrom, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, HandedOff, Hold, Inbox, Notification, Notifications, QuorumNode, Released,
-        Renewed, Replies, Reply, ServerLoad, Store, Walk,
+        Renewal, Renewed, Replies, Reply, ServerLoad, Store, Walk,
     },
 };
 use tokio::{sync::oneshot, time::Instant};
@@ -118,10 +118,15 @@ impl Store for TimedStore {
         })
     }
 
-    fn renew_each<'a>(&'a self, renewals: &'a [(&'a Hold, Duration)]) -> Replies<'a, Renewed> {
-        let renewals = owned(renewals);
+    fn renew_each<'a>(&'a self, renewals: &'a [Renewal<'a>]) -> Replies<'a, Renewed> {
+        let renewals: Vec<_> =
+            renewals.iter().map(|it| (it.hold.clone(), it.ttl, it.metadata.clone())).collect();
         self.ask_each(renewals.len(), |server| async move {
-            let answers = server.memory.renew_each(&borrowed(&renewals)).await;
+            let renewals = renewals.iter().map(|(hold, ttl, metadata)| Renewal {
+                metadata: metadata.clone(),
+                ..Renewal::new(hold, *ttl)
+            });
+            let answers = server.memory.renew_each(&renewals.collect::<Vec<_>>()).await;
             let work = server.renewing(&answers);
             (answers, work)
         })

@@ -1,9 +1,9 @@
 -- renew: counts the end of each live hold anew.
 --
 -- KEYS     the main key of each request
--- ARGV     [2] on: for each request a token and '-' · ttl ms · the fence that its holder was told, or nothing
+-- ARGV     [2] on: for each request a token and '-' · ttl ms · the fence that its holder was told, or nothing · new metadata or nothing
 -- answers  for each request 1: extended · 0: not held · corrupt reason
-local size, answers, put_off = 3, { ARGV[1] }, {}
+local size, answers, put_off = 4, { ARGV[1] }, {}
 
 -- A value in another form than a string is nil.
 local values, written = redis.pcall('MGET', unpack(KEYS)), {}
@@ -14,14 +14,15 @@ for i = 1, #KEYS do
     if not value then
       answer = redis.pcall('EXISTS', main) == 0 and 0
     elseif string.sub(value, 1, 33) == ARGV[first] then
-      local start, before, rest = string.match(value, '^(%d+ x 1 0)/?(%d*)() ', 34)
-      local ttl, told = ARGV[first + 1], ARGV[first + 2]
+      local start, before, owner, rest = string.match(value, '^(%d+ x 1 0)/?(%d*)( %S* )()', 34)
+      local ttl, told, metadata = ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
       answer = start and redis.pcall('PEXPIRE', main, ttl) == 1 and 1
       local untold = answer and told ~= '' and string.find(start, '^0') and string.find(start, ' ', 1, true) == 18
-      if answer and (before ~= ttl or untold) then
+      if answer and (before ~= ttl or untold or metadata ~= '') then
         -- Another ttl has to be written down: see stepped.lua. So has a fence that the store does not know.
         start = untold and string.sub(start, 1, 17) .. told .. string.sub(start, 18) or start
-        value = ARGV[first] .. start .. '/' .. ttl .. string.sub(value, rest)
+        metadata = metadata ~= '' and metadata or string.sub(value, rest)
+        value = ARGV[first] .. start .. '/' .. ttl .. owner .. metadata
         answer = redis.pcall('SET', main, value, 'PX', ttl).ok and 1
         -- For a later request for the same hold.
         written[main] = answer and value
@@ -60,6 +61,15 @@ local function serve(first)
   end
   local told = ARGV[first + 2]
   extend(state, token, tonumber(ARGV[first + 1]), now, told ~= '' and is_untold(state) and state.fence .. told)
+  if ARGV[first + 3] ~= '' then
+    local record = state.holder and stored() or redis.call('HGET', records, token)
+    record = string.match(record, '^%S+ %a [%d/]+ %d+/%d+ %S* ') .. ARGV[first + 3]
+    if state.holder then
+      redis.call('SET', main, record, 'KEEPTTL')
+    else
+      redis.call('HSET', records, token, record)
+    end
+  end
   return 1
 end
 
