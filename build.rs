@@ -53,7 +53,9 @@ fn whole(verb: String, parts: &[(String, String)]) -> String {
     let text = parts.iter().fold(verb, |text, (include, part)| text.replace(include, part));
     let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("--"));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
-    let text = SHORTENED.iter().fold(text, |text, (long, short)| text.replace(&format!("{long}("), &format!("{short}(")));
+    let text = SHORTENED
+        .iter()
+        .fold(text, |text, (long, short)| text.replace(&format!("{long}("), &format!("{short}(")));
     let (long, short): (Vec<_>, Vec<_>) = SHORTENED.into_iter().unzip();
     shortened(&format!("local {} = {}\n{text}", short.join(", "), long.join(", ")))
 }

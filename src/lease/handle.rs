@@ -96,6 +96,16 @@ impl Lease {
         self.state.holds
     }
 
+    /// Returns the number of this lease among those that hold permits of the resource: the lowest one, from 0 on, that no other of them
+    /// had when it was granted. It stays the same, and nobody else gets it, until the lease is over and its lock delay too: the number
+    /// of a worker, of a port, of a device. Numbers are below the number of permits, unless
+    /// [`SetCapacity`](crate::SetCapacity) has lowered that since. A lease of several permits has one number.
+    ///
+    /// `None` for other modes, on a quorum, and if an older version has granted it or had its ticket.
+    pub fn slot(&self) -> Option<u32> {
+        self.state.slot
+    }
+
     /// Returns the durability of the grant and of every renewal that counted: how much the store has to
     /// lose before it forgets them.
     pub fn durability(&self) -> Durability {
