@@ -1,6 +1,7 @@
 //! The facts about stores, each a function of its name.
 
 mod batches;
+mod capacity;
 mod dead;
 mod ends;
 mod exclusive;
@@ -12,6 +13,7 @@ mod leaving;
 mod names;
 mod next;
 mod notices;
+mod numbers;
 mod overtaking;
 mod passing;
 mod permits;
@@ -29,7 +31,8 @@ use leasehold::{
     Fence, HolderState, Inspection, Mode, ResourceName, StoreError, TokenPrefix,
     env::{Random, SystemRandom},
     store::{
-        Acquired, Acquisition, Grant, HandedOff, Inbox, Names, Notification, Refusal, Released, Renewed, Walk,
+        Acquired, AcquiredAll, Acquisition, Grant, HandedOff, Inbox, Names, Notification, Refusal, Released,
+        Renewed, Walk,
     },
 };
 
@@ -41,7 +44,7 @@ use super::{
 };
 
 pub use self::{
-    batches::*, dead::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*,
-    names::*, next::*, notices::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, registers::*,
-    shared::*, textbook::*, together::*, waiters::*,
+    batches::*, capacity::*, dead::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*,
+    inspection::*, leaving::*, names::*, next::*, notices::*, numbers::*, overtaking::*, passing::*,
+    permits::*, queue::*, reentry::*, registers::*, shared::*, textbook::*, together::*, waiters::*,
 };

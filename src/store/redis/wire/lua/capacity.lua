@@ -5,6 +5,7 @@
 -- ARGV     [2] the number; nothing: those of the requests count
 -- answers  set
 
+-- include time.lua
 local set, told = KEYS[1] .. ':c', redis.call('ZRANGE', KEYS[1] .. ':q', 0, 319)
 if ARGV[2] == '' then
   redis.call('DEL', set)
@@ -15,7 +16,8 @@ end
 for _, token in ipairs(told) do
   local waiter = redis.pcall('HGET', KEYS[1] .. ':w', token)
   local inbox = type(waiter) == 'string' and string.match(waiter, '^%d+ %d (%S+)')
-  if inbox then
+  local gone = redis.pcall('ZSCORE', KEYS[1] .. ':p', token)
+  if inbox and type(gone) == 'string' and tonumber(gone) > millis(micros()) then
     redis.pcall('PUBLISH', inbox, '!' .. token)
   end
 end
