@@ -99,7 +99,7 @@ fn who_asks_for_more_than_is_set_is_told_so_also_while_it_waits() {
             assert!(error.to_string().ends_with("permits, but the capacity is set to 2"), "{error}");
         }
         holder.release().await.unwrap();
-        small.await.unwrap().unwrap().unwrap();
+        assert_eq!(small.await.unwrap().unwrap().unwrap().slot(), Some(0));
         assert!(began.elapsed() < secs(1), "{:?}", began.elapsed());
     });
 }
