@@ -37,19 +37,19 @@ async fn no_number_has_two_holders_when_the_clock_goes_forward_and_back() {
     const DEAD: u32 = 250;
     let server = RedisServer::with_clock();
     let store = store(&server);
-    let mut asked: Vec<_> = (0..DEAD).map(|token| one_of(400, token.into(), TTL)).collect();
-    asked.push(one_of(400, 1_000, 100 * TTL));
+    let mut asked: Vec<_> = (0..DEAD).map(|token| one_of(400, token.into(), 20 * TTL)).collect();
+    asked.push(one_of(400, 1_000, 2_000 * TTL));
     for (number, asked) in (0..).zip(&asked) {
         assert_eq!(slot(&store, asked).await, Some(number));
     }
-    server.advance(10 * TTL);
-    asked.push(one_of(400, 2_000, 100 * TTL));
+    server.advance(100 * TTL);
+    asked.push(one_of(400, 2_000, 2_000 * TTL));
     slot(&store, &asked[asked.len() - 1]).await;
-    server.set_back(10 * TTL);
+    server.set_back(100 * TTL);
     let alive = held(&store, &server, &asked).await.len();
     assert!((100..DEAD as usize).contains(&alive), "some of the dead hold again, and some not: {alive}");
     for token in 3_000..3_100 {
-        let next = one_of(400, token, 100 * TTL);
+        let next = one_of(400, token, 2_000 * TTL);
         slot(&store, &next).await;
         asked.push(next);
     }
@@ -62,7 +62,7 @@ async fn no_number_has_two_holders_when_the_clock_goes_forward_and_back() {
 async fn what_an_older_version_has_cleared_away_or_granted_has_no_number() {
     let server = RedisServer::start();
     let store = store(&server);
-    let [first, second, third, fourth] = [1, 2, 3, 4].map(|token| one_of(3, token, TTL));
+    let [first, second, third, fourth] = [1, 2, 3, 4].map(|token| one_of(3, token, 2_000 * TTL));
     let tokens = [&first, &second, &third, &fourth].map(|asked| asked.hold.token.to_hex());
     for asked in [&first, &second] {
         slot(&store, asked).await;
@@ -90,7 +90,7 @@ async fn the_lowest_number_of_thousands_is_found_with_few_commands() {
     const HOLDERS: u32 = 3_000;
     let server = RedisServer::start();
     let store = store(&server);
-    let asked: Vec<_> = (0..HOLDERS).map(|token| one_of(4_000, token.into(), 100 * TTL)).collect();
+    let asked: Vec<_> = (0..HOLDERS).map(|token| one_of(4_000, token.into(), 2_000 * TTL)).collect();
     for asked in &asked {
         slot(&store, asked).await;
     }
@@ -99,7 +99,7 @@ async fn the_lowest_number_of_thousands_is_found_with_few_commands() {
     }
     for (token, number) in (10_000..).zip([0, 1_234, 2_999, 3_000]) {
         server.command(&["CONFIG", "RESETSTAT"]);
-        assert_eq!(slot(&store, &one_of(4_000, token, TTL)).await, Some(number));
+        assert_eq!(slot(&store, &one_of(4_000, token, 2_000 * TTL)).await, Some(number));
         let looks = calls(&server, &["zrange"])[0];
         assert!((1..=12).contains(&looks), "{looks} looks for {number}");
     }
