@@ -53,30 +53,25 @@ fn whole(verb: String, parts: &[(String, String)]) -> String {
     let text = parts.iter().fold(verb, |text, (include, part)| text.replace(include, part));
     let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("--"));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
-    let text = SHORTENED
+    let ours = |name: &str| format!("our_{}", name.replace('.', "_"));
+    let text = OFTEN_CALLED
         .iter()
-        .fold(text, |text, (long, short)| text.replace(&format!("{long}("), &format!("{short}(")));
-    let (long, short): (Vec<_>, Vec<_>) = SHORTENED.into_iter().unzip();
-    shortened(&format!("local {} = {}\n{text}", short.join(", "), long.join(", ")))
+        .fold(text, |text, name| text.replace(&format!("{name}("), &format!("{}(", ours(name))));
+    let ours = OFTEN_CALLED.map(ours).join(", ");
+    shortened(&format!("local {ours} = {}\n{text}", OFTEN_CALLED.join(", ")))
 }
 
-/// The functions that are called often, and names for them, which become short.
-const SHORTENED: [(&str, &str); 7] = [
-    ("redis.call", "server_call"),
-    ("redis.pcall", "server_try"),
-    ("string.match", "text_match"),
-    ("string.sub", "text_part"),
-    ("string.format", "text_format"),
-    ("math.max", "largest_of"),
-    ("tonumber", "as_number"),
-];
+/// The functions for which names of ours are made, which become short.
+const OFTEN_CALLED: [&str; 7] =
+    ["redis.call", "redis.pcall", "string.match", "string.sub", "string.format", "math.max", "tonumber"];
 
 /// The names that are not ours, and stay as they are.
 const NAMES_OF_LUA: &str = "and break do else elseif end false for function if in local nil not or repeat return then true \
     until while error ipairs math ceil floor max min pcall string byte find format gsub lower match sub table concat tonumber type unpack \
     redis call err KEYS ARGV";
 
-/// Shortens names to one or two letters, the most frequent ones most, and removes needless blanks and line breaks. Text in quotes stays as it is.
+/// Shortens names to one or two letters, the most frequent ones most, and removes needless blanks and line breaks. Text in quotes
+/// stays as it is.
 fn shortened(text: &str) -> String {
     let names = short_names(text);
     let mut short = String::new();

@@ -6,8 +6,8 @@
 //! leasehold capacity gpus 6 --store redis://127.0.0.1:6379
 //! ```
 //!
-//! The first command needs no server: six workers are in one process, and share four GPUs. Start the second one in several terminals:
-//! their workers share the four. The last one gives them two more, without a restart.
+//! The first command needs no server: six workers are in one process, and share four GPUs. Start the second one in several
+//! terminals: their workers share the four. The last one gives them two more, without a restart.
 
 mod common;
 

@@ -96,12 +96,12 @@ impl Lease {
         self.state.holds
     }
 
-    /// Returns the number of this lease among those that hold permits of the resource: the lowest one, from 0 on, that no other of them
-    /// had when it was granted. It stays the same, and nobody else gets it, until the lease is over and its lock delay too: the number
-    /// of a worker, of a port, of a device. Numbers are below the number of permits, unless
-    /// [`SetCapacity`](crate::SetCapacity) has lowered that since. A lease of several permits has one number.
+    /// Returns the number of a lease of permits: of a worker, a port, a device. It is the lowest one, from 0 on, that no other lease
+    /// of permits of the resource had when this one was granted, also if this one takes several permits. It stays the same, and
+    /// nobody else gets it before the lease and its lock delay are over. It is below the number of permits, unless
+    /// [`SetCapacity`](crate::SetCapacity) has lowered that since.
     ///
-    /// `None` for other modes, on a quorum, and if an older version has granted it or had its ticket.
+    /// `None` in other modes, on a quorum, and if an older version has granted it or had its ticket.
     pub fn slot(&self) -> Option<u32> {
         self.state.slot
     }

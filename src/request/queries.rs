@@ -36,15 +36,16 @@ impl Inspect {
     }
 }
 
-/// Sets the number of permits of a resource in the store: it counts in place of those that requests name (`of` of
-/// [`permits`](crate::Request::permits)), in every process, until it is set anew or removed. It has no end, also while nobody holds the resource.
+/// Sets the number of permits of a resource in the store, in place of the one that requests name (`of` of
+/// [`permits`](crate::Request::permits)), for every process, until it is set anew or removed. It has no end, whether the resource
+/// is held or not. [`Inspection::capacity`] tells it.
 ///
-/// * Raising it lets waiters in at once. Lowering takes nothing from anybody: permits are granted again when the sum of all fits.
+/// * A larger one lets waiters in at once. A smaller one takes nothing from anybody: permits are granted when the sum fits again.
 /// * A request for more permits than are set gets [`StoreError::ModeMismatch`], also one that waits already.
 /// * Processes of older versions neither follow it nor change it.
 ///
-/// It is safe to repeat. [`Inspection::capacity`] tells what is set. A quorum and the plain layout answer
-/// [`StoreError::Unsupported`], and nothing has changed.
+/// A repeat is harmless, also after an unknown outcome. A quorum and the plain layout answer [`StoreError::Unsupported`], and
+/// nothing has changed.
 ///
 /// ```
 /// # use leasehold::{Acquire, LockManager, MemoryStore, SetCapacity};

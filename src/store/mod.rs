@@ -70,9 +70,8 @@ pub(crate) use crate::core::{Incarnation, Recovered, Report};
 /// **Conflicts.** [`Mode::Exclusive`] conflicts with every other holder. [`Mode::Shared`] conflicts with exclusive
 /// holders. [`Mode::Permits`] conflicts when the sum would exceed the capacity. Of two capacities in use the smaller one
 /// counts, until all of its holders have ended: applications change a capacity one process after the other. A third one
-/// conflicts. A capacity that was [set](Self::set_capacity) counts in place of all. Three cases are errors and not refusals, because waiting for it is no remedy:
-/// * A request mixes permits with shared holders, or asks for more permits than are [set](Self::set_capacity):
-///   [`StoreError::ModeMismatch`].
+/// conflicts. A capacity that is [set](Self::set_capacity) replaces all. Three cases are errors, because waiting is no remedy:
+/// * A request mixes permits with shared holders, or asks for more than are set: [`StoreError::ModeMismatch`].
 /// * An owner would wait for itself: [`StoreError::Deadlock`]. It asks exclusively for a resource that it holds shared or
 ///   in permits (an upgrade), or it asks shared or without [`reentrant`](Acquisition::reentrant) for a resource that it
 ///   holds exclusively. A shared request beside the owner's own shared hold is granted.
@@ -89,8 +88,8 @@ pub(crate) use crate::core::{Incarnation, Recovered, Report};
 /// resource: at least `last + 1`, and the store's time in µs if `last` may be lost. The store keeps `last` for a retention
 /// time after the last grant. After that time the clock alone yields a larger fence.
 ///
-/// **Numbers.** A grant of permits has the lowest number, from 0 on, that no other record of permits of the resource has. It is given with
-/// the grant or the hand-over, and stays until the resource is free of that record. A store may have none.
+/// **Numbers.** A grant or hand-over of permits gets the lowest number, from 0 on, that no other record of permits has, and keeps
+/// it until the resource is free of its record. A store may have none.
 ///
 /// **Closed after the end.** With a [`lock_delay`](Acquisition::lock_delay), a lease that *expires* keeps its resource
 /// closed for that additional time, although its holder can no longer renew it. A release opens the resource at once. A
@@ -197,12 +196,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// were. A store that can [notify holders](Self::notify_holders) sends them [`HolderNotice::Taken`].
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64>;
 
-    /// Sets the number of permits of a resource, which counts in place of the capacities that requests name and named, until it is
-    /// set anew. `None`: those count again. Whoever holds permits keeps them, and new ones are granted as long as the sum of all
-    /// fits. A request for more than are set is a [`StoreError::ModeMismatch`]. Of at most [`CALLED_AT_MOST`] waiters each is told
-    /// [`Notification::GoOn`]. It is kept without an end, whether the resource is free or not.
-    ///
-    /// A store without this verb answers [`StoreError::Unsupported`].
+    /// Sets the number of permits of a resource, in place of the capacities that requests name and have named, until it is set
+    /// anew; `None` removes it. It has no end. Nobody loses permits, and new ones are granted when the sum fits. The first
+    /// [`CALLED_AT_MOST`] waiters are told [`Notification::GoOn`]. A store without this verb answers [`StoreError::Unsupported`].
     fn set_capacity<'a>(&'a self, resource: &'a ResourceName, permits: Option<NonZeroU32>) -> Reply<'a, ()> {
         let _ = (resource, permits);
         async { Err(StoreError::unsupported("capacity to set", "requests alone name the permits")) }.boxed()

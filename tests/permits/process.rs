@@ -1,4 +1,4 @@
-//! A process of these tests: takes a numbered permit, notes the number where nobody else may have it, and gives it back, as it is told.
+//! A process of these tests: takes a numbered permit, notes the number where nobody else may, and gives it back, as it is told.
 
 use std::{
     env,
