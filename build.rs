@@ -53,20 +53,25 @@ fn whole(verb: String, parts: &[(String, String)]) -> String {
     let text = parts.iter().fold(verb, |text, (include, part)| text.replace(include, part));
     let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("--"));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
-    let text = text.replace("redis.call(", "call(").replace("redis.pcall(", "try(");
-    let text = text.replace("string.match(", "match(").replace("string.sub(", "sub(");
-    let text = text.replace("string.format(", "formatted(");
-    shortened(&format!(
-        "local call, try, match, sub, formatted = redis.call, redis.pcall, string.match, string.sub, string.format\n{text}"
-    ))
+    let ours = |name: &str| format!("our_{}", name.replace('.', "_"));
+    let text = OFTEN_CALLED
+        .iter()
+        .fold(text, |text, name| text.replace(&format!("{name}("), &format!("{}(", ours(name))));
+    let ours = OFTEN_CALLED.map(ours).join(", ");
+    shortened(&format!("local {ours} = {}\n{text}", OFTEN_CALLED.join(", ")))
 }
+
+/// The functions for which names of ours are made, which become short.
+const OFTEN_CALLED: [&str; 7] =
+    ["redis.call", "redis.pcall", "string.match", "string.sub", "string.format", "math.max", "tonumber"];
 
 /// The names that are not ours, and stay as they are.
 const NAMES_OF_LUA: &str = "and break do else elseif end false for function if in local nil not or repeat return then true \
     until while error ipairs math ceil floor max min pcall string byte find format gsub lower match sub table concat tonumber type unpack \
     redis call err KEYS ARGV";
 
-/// Shortens names to one or two letters, the most frequent ones most, and removes needless blanks. Text in quotes stays as it is.
+/// Shortens names to one or two letters, the most frequent ones most, and removes needless blanks and line breaks. Text in quotes
+/// stays as it is.
 fn shortened(text: &str) -> String {
     let names = short_names(text);
     let mut short = String::new();
@@ -84,10 +89,10 @@ fn shortened(text: &str) -> String {
             let (word, rest) = left.split_at(end.unwrap_or(left.len()));
             left = rest;
             let before = short.chars().next_back().unwrap_or(' ');
-            if word == " " {
+            if word == " " || word == "\n" {
                 let between_words = is_word(before) && rest.starts_with(is_word);
                 if between_words || before.is_ascii_digit() && rest.starts_with('.') {
-                    short.push(' ');
+                    short.push_str(word);
                 }
             } else {
                 short.push_str(names.get(word).map_or(word, String::as_str));

@@ -38,6 +38,7 @@
 //! | a lock back from whoever holds it | [`Revoke`] |
 //! | a lease that goes on in another process, or after a restart | [`Lease::into_ticket`], [`Adopt`] |
 //! | to know who holds what | [`Inspect`], [`List`], [`Leases`], [`Stats`] |
+//! | as many workers at a time as an operator says | [`SetCapacity`], [`Lease::slot`] |
 //! | one actor in the whole fleet, or to be told who leads | [`election`] |
 //! | one actor for each share of the keys, in the whole fleet | [`partitions`] |
 //! | ticks, each at most once in the fleet | [`schedule`] |
@@ -105,8 +106,8 @@ pub use self::{
     request::{
         Acquire, AcquireAll, AcquireError, Adopt, AdoptError, Drained, Inspect, InspectError, IsHeld,
         LeaseSettings, Leases, LimitSettings, List, OwnLease, OwnLeases, OwnWaiter, ReadLock, Ready, Request,
-        Revoke, RevokeError, Revoked, SHORTEST_TTL, SetTuning, Settings, Shutdown, StartError, Stats,
-        SupervisionSettings, Tuning, WaitSettings, WriteLock,
+        Revoke, RevokeError, Revoked, SHORTEST_TTL, SetCapacity, SetTuning, Settings, Shutdown, StartError,
+        Stats, SupervisionSettings, Tuning, WaitSettings, WriteLock,
     },
     runtime::env,
     store::{

@@ -96,6 +96,16 @@ impl Lease {
         self.state.holds
     }
 
+    /// Returns the number of a lease of permits: of a worker, a port, a device. It is the lowest one, from 0 on, that no other lease
+    /// of permits of the resource had when this one was granted, also if this one takes several permits. It stays the same, and
+    /// nobody else gets it before the lease and its lock delay are over. It is below the number of permits, unless
+    /// [`SetCapacity`](crate::SetCapacity) has lowered that since.
+    ///
+    /// `None` in other modes, on a quorum, and if an older version has granted it or had its ticket.
+    pub fn slot(&self) -> Option<u32> {
+        self.state.slot
+    }
+
     /// Returns the durability of the grant and of every renewal that counted: how much the store has to
     /// lose before it forgets them.
     pub fn durability(&self) -> Durability {

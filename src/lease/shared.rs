@@ -45,6 +45,7 @@ pub(crate) struct LeaseShared {
     pub(crate) terms: LeaseTerms,
     pub(crate) fence: Option<Fence>,
     pub(crate) holds: u64,
+    pub(crate) slot: Option<u32>,
     /// True if the lease is, or was, in the hands of the caller, who may have done something under it.
     pub(crate) handed_out: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
@@ -99,6 +100,7 @@ impl LeaseShared {
             record,
             fence: grant.fence,
             holds: grant.holds,
+            slot: grant.slot,
             handed_out: AtomicBool::new(!terms.for_a_set),
             terms,
             clock: Arc::clone(clock),

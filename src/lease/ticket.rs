@@ -32,6 +32,8 @@ pub struct LeaseTicket {
     owner: Option<String>,
     fence: Option<u64>,
     pub(crate) holds: u64,
+    #[serde(default)]
+    pub(crate) slot: Option<u32>,
     #[serde(with = "ModeForm")]
     pub(crate) mode: Mode,
     pub(crate) ttl: Serde<Duration>,
@@ -116,6 +118,7 @@ impl LeaseTicket {
             owner: asked.hold.owner.as_ref().map(|owner| owner.as_str().to_owned()),
             fence: lease.fence.map(Fence::get),
             holds: lease.holds,
+            slot: lease.slot,
             mode: asked.mode,
             ttl: asked.ttl.into(),
             valid_for: end.remaining(now).into(),

@@ -37,7 +37,7 @@ impl LockManager {
 
     pub(super) fn adopt(&mut self, adopt: Adopt) -> DeferredReply<Result<Lease, AdoptError>> {
         let request = self.check_adoption(&adopt);
-        let grant = Grant { fence: adopt.0.fence(), holds: adopt.0.holds };
+        let grant = Grant { fence: adopt.0.fence(), holds: adopt.0.holds, slot: adopt.0.slot };
         let (calls, clock) = (self.calls.clone(), Arc::clone(&self.clock));
         let manager = Arc::clone(&self.address);
         let busy = |pending| StoreError::unavailable(format!("{pending} calls have no answer yet")).into();

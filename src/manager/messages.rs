@@ -17,8 +17,8 @@ use crate::{
     manager::LockManager,
     request::{
         AcquireAll, AcquireError, Adopt, AdoptError, Adopted, AskLoad, Drained, Inspect, InspectError,
-        IsHeld, Leases, List, Load, Ready, Request, Revoke, RevokeError, Revoked, Sample, SetTuning,
-        Shutdown, Stats, Tuning, UseRegister,
+        IsHeld, Leases, List, Load, Ready, Request, Revoke, RevokeError, Revoked, Sample, SetCapacity,
+        SetTuning, Shutdown, Stats, Tuning, UseRegister,
     },
     runtime::responder::DeferredReply,
     store::{Inspection, Listing, Register, StoreError},
@@ -53,6 +53,7 @@ handle! {
     Inspect => inspect -> DeferredReply<Result<Inspection, InspectError>>;
     IsHeld => is_held -> DeferredReply<Result<bool, InspectError>>;
     List => list -> DeferredReply<Result<Listing, InspectError>>;
+    SetCapacity => set_capacity -> DeferredReply<Result<(), InspectError>>;
     UseRegister => use_register -> DeferredReply<Result<Register, StoreError>>;
     Leases => leases -> MessageResult<Leases>;
     Stats => statistics -> MessageResult<Stats>;

@@ -1,19 +1,19 @@
 //! Answers to operators and observers: about locks, own leases, counters, readiness, and the trace of requests.
 
-use std::{cmp::Reverse, future::ready};
+use std::{cmp::Reverse, future::ready, num::NonZeroU32};
 
 use actix::{MessageResult, ResponseFuture};
 
 #[cfg(feature = "actix-web")]
 use crate::request::queries::{AskCounts, IsLocal};
 use crate::{
-    core::{Moment, RecordKey, ResourceName},
+    core::{InvalidValue, Moment, RecordKey, ResourceName},
     lease::LeaseShared,
     listeners::trace::{BeginTrace, EndTrace},
     manager::{Calls, LockManager, Seats, dispatch::ask::LATELY},
     request::{
         AcquireError, Inspect, InspectError, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready,
-        Stats, UseRegister, queries::check_limit,
+        SetCapacity, Stats, UseRegister, queries::check_limit,
     },
     runtime::responder::{DeferredReply, Responder},
     store::{Hold, Inspection, Listing, Register, StoreError},
@@ -62,6 +62,16 @@ impl LockManager {
         let busy = |pending| StoreError::unavailable(format!("{pending} calls have no answer yet"));
         self.answer_seated(&self.single_calls.questions, false, busy, async move {
             calls.ask("register", |store| store.register(&name, write.as_ref())).await
+        })
+    }
+
+    pub(super) fn set_capacity(&mut self, SetCapacity { resource, permits }: SetCapacity) -> QueryAnswer<()> {
+        let (calls, busy) = (self.calls.clone(), |pending| InspectError::Busy { pending });
+        self.answer_seated(&self.single_calls.questions, false, busy, async move {
+            let resource = ResourceName::new(resource)?;
+            let invalid = || InvalidValue::new("capacity", 0, "1 or more");
+            let permits = permits.map(|permits| NonZeroU32::new(permits).ok_or_else(invalid)).transpose()?;
+            Ok(calls.ask("set_capacity", |store| store.set_capacity(&resource, permits)).await?)
         })
     }
 

@@ -140,7 +140,8 @@ impl Acquire {
     /// Asks for `count` of the `of` permits that the resource has.
     ///
     /// All users of the resource should name the same `of`. If it changes, processes may change it one after the other: as long
-    /// as two capacities are in use, the smaller one counts, and whoever names a third one waits.
+    /// as two capacities are in use, the smaller one counts, and whoever names a third one waits. What
+    /// [`SetCapacity`](crate::SetCapacity) has set replaces all. Each lease has a [number](crate::Lease::slot).
     pub fn permits(mut self, count: u32, of: u32) -> Self {
         self.takes = Takes::Permits { count, of };
         self

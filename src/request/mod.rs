@@ -15,7 +15,8 @@ pub use self::{
     adopt::{Adopt, AdoptError},
     errors::{AcquireError, InspectError, StartError},
     queries::{
-        Drained, Inspect, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready, Shutdown, Stats,
+        Drained, Inspect, IsHeld, Leases, List, OwnLease, OwnLeases, OwnWaiter, Ready, SetCapacity, Shutdown,
+        Stats,
     },
     revoke::{Revoke, RevokeError, Revoked},
     settings::{LeaseSettings, LimitSettings, SHORTEST_TTL, Settings, SupervisionSettings, WaitSettings},

@@ -36,6 +36,44 @@ impl Inspect {
     }
 }
 
+/// Sets the number of permits of a resource in the store, in place of the one that requests name (`of` of
+/// [`permits`](crate::Request::permits)), for every process, until it is set anew or removed. It has no end, whether the resource
+/// is held or not. [`Inspection::capacity`] tells it.
+///
+/// * A larger one lets waiters in at once. A smaller one takes nothing from anybody: permits are granted when the sum fits again.
+/// * A request for more permits than are set gets [`StoreError::ModeMismatch`], also one that waits already.
+/// * Processes of older versions neither follow it nor change it.
+///
+/// A repeat is harmless, also after an unknown outcome. A quorum and the plain layout answer [`StoreError::Unsupported`], and
+/// nothing has changed.
+///
+/// ```
+/// # use leasehold::{Acquire, LockManager, MemoryStore, SetCapacity};
+/// # #[actix::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let locks = LockManager::builder(std::sync::Arc::new(MemoryStore::default())).start()?;
+/// locks.send(SetCapacity::new("gpus", 2)).await??;
+/// let lease = locks.send(Acquire::new("gpus").permits(1, 8)).await??; // one of two
+/// assert_eq!(lease.slot(), Some(0));
+/// locks.send(SetCapacity::new("gpus", None)).await??; // of eight again
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), InspectError>")]
+#[must_use = "a message does nothing until it is sent to a LockManager"]
+pub struct SetCapacity {
+    pub(crate) resource: Vec<u8>,
+    pub(crate) permits: Option<u32>,
+}
+
+impl SetCapacity {
+    /// Sets this number of permits, 1 or more. `None` removes what was set.
+    pub fn new(resource: impl AsRef<[u8]>, permits: impl Into<Option<u32>>) -> Self {
+        Self { resource: resource.as_ref().to_vec(), permits: permits.into() }
+    }
+}
+
 /// Asks the store whether a token holds a resource at this moment.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, InspectError>")]

@@ -67,14 +67,13 @@ pub enum StoreError {
         /// The mismatch, and the setting to use instead.
         reason: String,
     },
-    /// The resource is in use in another mode: shared, and permits are asked for, or the other way. Nothing was executed.
-    #[error(
-        "asked for {asked}, but the resource is in use as {used}; these do not mix, so name it differently"
-    )]
+    /// The resource is in use in another mode: shared, and permits are asked for, or the other way. Or more permits are asked for
+    /// than [`SetCapacity`](crate::SetCapacity) has set, and `used` are all of these. Nothing was executed.
+    #[error("asked for {asked}, but {}", mismatch(*asked, *used))]
     ModeMismatch {
         /// The requested mode.
         asked: Mode,
-        /// The mode of one of the holders.
+        /// The mode of one of the holders, or all permits that are set.
         used: Mode,
     },
     /// The owner would wait for itself: it holds the resource in a mode that conflicts with the requested one. Nothing
@@ -231,6 +230,13 @@ impl StoreError {
 }
 
 readable_debug!(StoreError);
+
+fn mismatch(asked: Mode, used: Mode) -> String {
+    match (asked, used) {
+        (Mode::Permits { .. }, Mode::Permits { of, .. }) => format!("the capacity is set to {of}"),
+        _ => format!("the resource is in use as {used}; these do not mix, so name it differently"),
+    }
+}
 
 /// A node of a quorum that has no vote, and the reason.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The reports of a store: on the holders and waiters of a resource, on names, and on itself.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
 use crate::core::{Fence, InvalidValue, Mode, Owner, ResourceName, TokenPrefix, ensure};
 
@@ -85,6 +85,8 @@ pub struct Inspection {
     /// The first waiters in the order of the queue, at most as many as requested, and at most 400. A manager queues one waiter
     /// for all of its requests that ask for the same resource exclusively.
     pub waiters: Vec<Waiter>,
+    /// The number of permits that [`SetCapacity`](crate::SetCapacity) has set, if one is.
+    pub capacity: Option<NonZeroU32>,
 }
 
 /// The names that a walk has found: of the resources that are not free, unless it was after others.

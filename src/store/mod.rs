@@ -14,7 +14,7 @@ pub(crate) mod quorum;
 pub(crate) mod redis;
 pub(crate) mod types;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 
@@ -70,8 +70,8 @@ pub(crate) use crate::core::{Incarnation, Recovered, Report};
 /// **Conflicts.** [`Mode::Exclusive`] conflicts with every other holder. [`Mode::Shared`] conflicts with exclusive
 /// holders. [`Mode::Permits`] conflicts when the sum would exceed the capacity. Of two capacities in use the smaller one
 /// counts, until all of its holders have ended: applications change a capacity one process after the other. A third one
-/// conflicts. Three cases are errors and not refusals, because waiting for it is no remedy:
-/// * A request mixes permits with shared holders: [`StoreError::ModeMismatch`].
+/// conflicts. A capacity that is [set](Self::set_capacity) replaces all. Three cases are errors, because waiting is no remedy:
+/// * A request mixes permits with shared holders, or asks for more than are set: [`StoreError::ModeMismatch`].
 /// * An owner would wait for itself: [`StoreError::Deadlock`]. It asks exclusively for a resource that it holds shared or
 ///   in permits (an upgrade), or it asks shared or without [`reentrant`](Acquisition::reentrant) for a resource that it
 ///   holds exclusively. A shared request beside the owner's own shared hold is granted.
@@ -87,6 +87,9 @@ pub(crate) use crate::core::{Incarnation, Recovered, Report};
 /// **Fences.** Every grant that is not a re-entry or a repeat has a larger fence than every earlier grant of the
 /// resource: at least `last + 1`, and the store's time in µs if `last` may be lost. The store keeps `last` for a retention
 /// time after the last grant. After that time the clock alone yields a larger fence.
+///
+/// **Numbers.** A grant or hand-over of permits gets the lowest number, from 0 on, that no other record of permits has, and keeps
+/// it until the resource is free of its record. A store may have none.
 ///
 /// **Closed after the end.** With a [`lock_delay`](Acquisition::lock_delay), a lease that *expires* keeps its resource
 /// closed for that additional time, although its holder can no longer renew it. A release opens the resource at once. A
@@ -181,6 +184,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Releases a resource for all its holders, and opens it to the waiters. Returns the number of holders that there
     /// were. A store that can [notify holders](Self::notify_holders) sends them [`HolderNotice::Taken`].
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64>;
+
+    /// Sets the number of permits of a resource, in place of the capacities that requests name and have named, until it is set
+    /// anew; `None` removes it. It has no end. Nobody loses permits, and new ones are granted when the sum fits. The first
+    /// [`CALLED_AT_MOST`] waiters are told [`Notification::GoOn`]. A store without this verb answers [`StoreError::Unsupported`].
+    fn set_capacity<'a>(&'a self, resource: &'a ResourceName, permits: Option<NonZeroU32>) -> Reply<'a, ()> {
+        let _ = (resource, permits);
+        async { Err(StoreError::unsupported("capacity to set", "requests alone name the permits")) }.boxed()
+    }
 
     /// Notifies holders of a resource, and returns the tokens of those that hold at this moment: at most
     /// [`NOTIFIED_AT_MOST`]. Nothing else changes. The notice goes to every inbox with a subscriber, as one

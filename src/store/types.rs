@@ -130,6 +130,8 @@ pub struct Grant {
     pub fence: Option<Fence>,
     /// The number of holds that this owner now has of the resource, this one included; 1 without an owner.
     pub holds: u64,
+    /// The [number](crate::Lease::slot) of permits. `None` in other modes, and on stores that number none.
+    pub slot: Option<u32>,
 }
 
 /// The reason for a refusal.

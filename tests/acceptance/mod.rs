@@ -78,13 +78,13 @@ acceptance!(redis_quorum: RedisQuorumWorld, exclusive, reentry, shared, ends, in
 acceptance!(redis_6_2: OldWorld);
 acceptance!(valkey_9: ValkeyWorld);
 // Its user may not ask which life of the server it is.
-acceptance!(acl: AclWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, notices, registers, fences);
+acceptance!(acl: AclWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, numbered, notices, registers, fences);
 acceptance!(tls: TlsWorld);
-acceptance!(replicated: ReplicatedWorld, passing, batches, together, registers);
+acceptance!(replicated: ReplicatedWorld, passing, batches, together, numbered, registers);
 acceptance!(plain: PlainWorld, textbook, registers);
 acceptance!(plain_acl: PlainAclWorld, textbook, registers);
 acceptance!(sentinel: SentinelWorld);
 // Resources in different slots are not taken at one moment.
-acceptance!(cluster: ClusterWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, notices, registers, fences);
+acceptance!(cluster: ClusterWorld, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, numbered, notices, registers, fences);
 acceptance!(plain_sentinel: PlainSentinelWorld, textbook, registers);
 acceptance!(plain_cluster: PlainClusterWorld, textbook, registers);

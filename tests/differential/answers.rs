@@ -58,7 +58,7 @@ impl Fences {
         let Expected { asked, answer, then } = expected;
         match (answer, real) {
             (Ok(Acquired::Granted(model)), Ok(Acquired::Granted(real))) => {
-                same(Ok(model.holds), Ok(real.holds))?;
+                same(Ok((model.holds, model.slot)), Ok((real.holds, real.slot)))?;
                 self.compare(&asked.hold.resource, model.fence, real.fence)
             }
             (Ok(Acquired::Refused(model)), Ok(Acquired::Refused(real))) => {
@@ -91,7 +91,7 @@ impl Fences {
         real: &Inspection,
         limit: usize,
     ) -> Found {
-        same(Ok((all.total, all.waiting)), Ok((real.total, real.waiting)))?;
+        same(Ok((all.total, all.waiting, all.capacity)), Ok((real.total, real.waiting, real.capacity)))?;
         same(Ok(all.holders.len().min(limit)), Ok(real.holders.len()))?;
         for (model, real) in all.holders.iter().zip(&real.holders) {
             about(model.remaining, real.remaining)?;

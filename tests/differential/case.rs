@@ -41,6 +41,8 @@ pub(crate) enum Op {
     Inspect(usize, usize),
     List(usize),
     ForceRelease(usize),
+    /// The number of permits of a resource; zero for none.
+    SetCapacity(usize, u32),
     /// To all holders of a resource: nothing, that it is wanted back, or that it is taken.
     Notify(usize, usize),
     /// The same to those of all tokens that hold it.
@@ -169,6 +171,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (0..RESOURCES, 0..5_usize).prop_map(|(resource, limit)| Op::Inspect(resource, limit)),
         1 => (0..RESOURCES + 1).prop_map(Op::List),
         1 => (0..RESOURCES).prop_map(Op::ForceRelease),
+        3 => (0..RESOURCES, 0..6_u32).prop_map(|(resource, permits)| Op::SetCapacity(resource, permits)),
         1 => (0..RESOURCES, 0..3_usize).prop_map(|(resource, notice)| Op::Notify(resource, notice)),
         1 => (0..RESOURCES, 0..3_usize).prop_map(|(resource, notice)| Op::NotifyAmong(resource, notice)),
         6 => (1..5_u64).prop_map(|seconds| Op::Elapse(Duration::from_secs(seconds))),

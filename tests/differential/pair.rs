@@ -1,6 +1,6 @@
 //! Two stores side by side, and what is done to both.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc, time::Duration};
 
 use leasehold::{
     Listing, MemoryStore, RedisStore, ResourceName, Token,
@@ -45,6 +45,9 @@ impl<'a> Pair<'a> {
         for (step, op) in case.ops.iter().enumerate() {
             self.step(case, op).await.map_err(|found| format!("step {step}, {op:?}: {found}"))?;
         }
+        for resource in 0..RESOURCES {
+            self.set_capacity(resource, 0).await?;
+        }
         self.told.compare(&self.memory, &self.redis).await?;
         self.compare_keys().await?;
         self.elapse(LONG_AFTER);
@@ -75,6 +78,7 @@ impl<'a> Pair<'a> {
                 let name = name(resource);
                 same(self.memory.force_release(&name).await, self.redis.force_release(&name).await)
             }
+            &Op::SetCapacity(resource, permits) => self.set_capacity(resource, permits).await,
             &Op::Notify(resource, which) => self.notify(name(resource), None, which).await,
             &Op::NotifyAmong(resource, which) => {
                 let tokens = case.asked.iter().map(|asked| asked.hold.token);
@@ -93,6 +97,11 @@ impl<'a> Pair<'a> {
                 Ok(())
             }
         }
+    }
+
+    async fn set_capacity(&self, resource: usize, permits: u32) -> Found {
+        let (name, permits) = (name(resource), NonZeroU32::new(permits));
+        same(self.memory.set_capacity(&name, permits).await, self.redis.set_capacity(&name, permits).await)
     }
 
     async fn notify(&self, resource: ResourceName, among: Option<Vec<Token>>, which: usize) -> Found {

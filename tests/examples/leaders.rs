@@ -116,7 +116,11 @@ fn fences(said: &[String]) -> Vec<u64> {
 
 #[test]
 fn the_examples_are_short() {
-    for (name, begins, most) in [("scheduler", "async fn work", 20), ("worker", "impl Actor for ", 15)] {
+    for (name, begins, most) in [
+        ("scheduler", "async fn work", 20),
+        ("worker", "impl Actor for ", 15),
+        ("renderers", "async fn render", 25),
+    ] {
         let path = format!("{}/examples/{name}.rs", concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.lines().count() <= 80, "{name} has {} lines", text.lines().count());

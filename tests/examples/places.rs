@@ -30,9 +30,13 @@ fn refused(output: &Output) -> String {
 fn the_examples_run_in_a_directory_without_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let briefly = &["--for", "100ms"];
-    for (name, arguments) in
-        [("lottery", &[][..]), ("readers", briefly), ("scheduler", briefly), ("worker", briefly)]
-    {
+    for (name, arguments) in [
+        ("lottery", &[][..]),
+        ("readers", briefly),
+        ("renderers", briefly),
+        ("scheduler", briefly),
+        ("worker", briefly),
+    ] {
         Program::start_in(directory.path(), name, arguments, &[]).succeeds();
     }
     let shop = ["--listen", "127.0.0.1:0"];

@@ -1,6 +1,7 @@
 //! The lock manager as its callers see it: mostly on a memory store, in virtual time.
 
 mod bad_input;
+mod capacity;
 mod crowd;
 mod dead_waiters;
 mod described;

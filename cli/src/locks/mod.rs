@@ -1,5 +1,6 @@
 //! The commands about locks: who holds what, who waits, and how an operator takes one back.
 
+mod capacity;
 mod force;
 mod ls;
 pub(crate) mod name;
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Release(release::Options),
     Revoke(revoke::Options),
     ForceRelease(force::Options),
+    Capacity(capacity::Options),
 }
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
@@ -39,5 +41,6 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Release(options) => release::run(options),
         Command::Revoke(options) => revoke::run(options),
         Command::ForceRelease(options) => force::run(options),
+        Command::Capacity(options) => capacity::run(options),
     }
 }

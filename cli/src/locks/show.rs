@@ -78,10 +78,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
 fn print(resource: &ResourceView, limit: usize) -> Result<(), Failure> {
     let ResourceView { resource: name, total, holders, waiters, .. } = resource;
     let waiting = resource.queue();
+    let set = resource.capacity.map_or_else(String::new, |permits| format!(", capacity {permits}"));
     if resource.is_free() {
-        return print::line(&format!("{name} is free"));
+        return print::line(&format!("{name} is free{set}"));
     }
-    print::line(&format!("{name}: {total} {}, {waiting} waiting", counted(*total, "holder")))?;
+    print::line(&format!("{name}: {total} {}, {waiting} waiting{set}", counted(*total, "holder")))?;
     if !holders.is_empty() {
         let mut table = Table::new(HOLDERS);
         holders.iter().for_each(|holder| table.add(holder_row(holder)));

@@ -61,7 +61,7 @@ fn look(resource: &str, holder: u64, left: Duration, waiting: u64) -> (ResourceN
         waited: Some(s(waiting - place) / 4),
     };
     let waiters = (0..waiting.min(100)).map(wait).collect();
-    let found = Inspection { holders: vec![hold], total: 1, waiting, waiters: Vec::new() };
+    let found = Inspection { holders: vec![hold], total: 1, waiting, waiters: Vec::new(), capacity: None };
     (name(resource), ResourceView { waiters, ..ResourceView::of(&name(resource), &found) })
 }
 

@@ -184,6 +184,7 @@ fn a_change_whose_result_cannot_be_written_has_the_code_of_the_change() {
         assert_eq!(lease.lost().await, LossReason::Forced);
         full(&["force-release", "r", "--yes", "--json"]).await.tells(1, &["could not be written"]);
         full(&["revoke", "r"]).await.tells(1, &["could not be written"]);
+        full(&["capacity", "r", "6"]).await.tells(0, &["could not be written"]);
         let lease = acquire(&locks, Acquire::new("r")).await;
         let token = lease.token().to_hex();
         full(&["release", "r", "--token", &token]).await.tells(0, &["could not be written"]);

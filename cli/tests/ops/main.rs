@@ -3,6 +3,7 @@
 #[path = "../../../tests/support/acl.rs"]
 #[allow(unreachable_pub, reason = "it is part of a library, too")]
 mod acl;
+mod capacity;
 mod changing;
 mod fleet;
 #[path = "../golden/mod.rs"]

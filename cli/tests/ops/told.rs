@@ -20,6 +20,7 @@ fn a_store_that_cannot_be_reached_is_told_soon_and_in_one_line() {
         &["watch", "r"],
         &["revoke", "r"],
         &["force-release", "r", "--yes"],
+        &["capacity", "r", "6"],
         &["elections"],
     ] {
         let began = Instant::now();

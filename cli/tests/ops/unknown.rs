@@ -82,6 +82,7 @@ fn a_change_whose_answer_is_lost_has_a_code_of_its_own_and_a_question_has_not() 
         for (arguments, code, parts) in [
             (&["show", "r"][..], 2, &["the outcome is unknown"][..]),
             (&["revoke", "r", "--grace", "1s"], 2, &["the outcome is unknown"]),
+            (&["capacity", "r", "6"], 3, &["the outcome is unknown", "safe to send it again"]),
             (&["release", "r", "--token", &token], 3, &["the outcome is unknown", "safe to send it again"]),
             (
                 &["force-release", "r", "--yes"],

@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_not_about_what_was_asked_is_in_doubt() {
-        let granted = |count| AcquiredAll::Granted(vec![Grant { fence: None, holds: 1 }; count]);
+        let granted = |count| AcquiredAll::Granted(vec![Grant { fence: None, holds: 1, slot: None }; count]);
         let failed = |which| AcquiredAll::Failed { which, error: StoreError::reply_lost(String::new()) };
         assert_eq!((doubt(&granted(2), 2), doubt(&failed(1), 2)), (None, None));
         assert_eq!(doubt(&granted(1), 2).as_deref(), Some("1 grants"));

@@ -26,6 +26,8 @@ pub(super) struct Holders {
     taken: u64,
     /// The capacity that each record of permits names: two different ones at most.
     capacities: BTreeSet<(NonZeroU32, Token)>,
+    /// The numbers of permits that are free, below as many as there are records.
+    free_slots: BTreeSet<u32>,
     shares: HashMap<Owner, Share>,
 }
 
@@ -63,7 +65,18 @@ impl Holders {
         }
     }
 
-    pub(super) fn check(&self, asked: &Acquisition) -> Result<Compatibility<'_>, StoreError> {
+    /// Checks an acquisition, with the number of permits that is set, if one is.
+    pub(super) fn check(
+        &self,
+        asked: &Acquisition,
+        set: Option<NonZeroU32>,
+    ) -> Result<Compatibility<'_>, StoreError> {
+        if let (Mode::Permits { count, .. }, Some(of)) = (asked.mode, set)
+            && count > of
+        {
+            let used = Mode::Permits { count: of, of };
+            return Err(StoreError::ModeMismatch { asked: asked.mode, used });
+        }
         let (Some((_, first)), Some((_, last))) = (self.due.first(), self.openings.last()) else {
             return Ok(Compatibility::Fits(None));
         };
@@ -88,16 +101,22 @@ impl Holders {
             (Mode::Exclusive, _) | (_, Mode::Exclusive) => Ok(Compatibility::InTheWay(last)),
             (Mode::Shared, Mode::Shared) => Ok(Compatibility::Fits(Some(last))),
             (Mode::Permits { count, of }, Mode::Permits { .. }) => {
-                let fits = self.taken + u64::from(count.get()) <= u64::from(self.capacity_with(of));
+                let capacity = self.capacity_with(count, of, set);
+                let fits = self.taken + u64::from(count.get()) <= u64::from(capacity);
                 Ok(if fits { Compatibility::Fits(Some(first)) } else { Compatibility::InTheWay(first) })
             }
             (asked, used) => Err(StoreError::ModeMismatch { asked, used }),
         }
     }
 
-    pub(super) fn admit(&mut self, record: HoldRecord) {
+    /// Adds a hold. Returns its number, if it is one of permits.
+    pub(super) fn admit(&mut self, mut record: HoldRecord) -> Option<u32> {
         self.taken += u64::from(record.permits());
-        if let Mode::Permits { of, .. } = record.mode {
+        if let Mode::Permits { count, of } = record.mode {
+            let of = self.beside(of).unwrap_or(of);
+            record.mode = Mode::Permits { count, of };
+            let first_of_all = self.capacities.len() as u32;
+            record.slot = Some(self.free_slots.pop_first().unwrap_or(first_of_all));
             self.capacities.insert((of, record.token));
         }
         if let Some(owner) = &record.owner {
@@ -105,7 +124,9 @@ impl Holders {
             share.holds += 1;
             share.permits += record.permits();
         }
+        let slot = record.slot;
         self.enter(record);
+        slot
     }
 
     /// Counts the end of a hold anew. Returns true if the token holds.
@@ -168,19 +189,26 @@ impl Holders {
         self.records.is_empty()
     }
 
-    /// Returns the capacity that counts with one more record of this capacity: the smallest in use. It is zero if two others
-    /// are in use, so that the third has to wait.
-    fn capacity_with(&self, of: NonZeroU32) -> u32 {
-        let (Some(&(least, _)), Some(&(most, _))) = (self.capacities.first(), self.capacities.last()) else {
-            return of.get();
-        };
-        if planted!("the larger of two capacities counts") {
+    /// Returns the capacity that counts with one more record of this capacity: the one that is set, or the smallest in use. It is
+    /// zero if two others are in use, so that the third has to wait, unless one is set: then it names the larger of the two.
+    fn capacity_with(&self, count: NonZeroU32, of: NonZeroU32, set: Option<NonZeroU32>) -> u32 {
+        if let (Some(&(most, _)), None) = (self.capacities.last(), set)
+            && planted!("the larger of two capacities counts")
+        {
             return of.max(most).get();
         }
-        if least != most && of != least && of != most {
-            return 0;
+        match (self.beside(of), set) {
+            (Some(most), Some(_)) if count > most => 0,
+            (Some(_), None) => 0,
+            (_, Some(set)) => set.get(),
+            (None, None) => self.capacities.first().map_or(of, |&(least, _)| of.min(least)).get(),
         }
-        of.min(least).get()
+    }
+
+    /// Returns the larger of the capacities in use if these are two others.
+    fn beside(&self, of: NonZeroU32) -> Option<NonZeroU32> {
+        let (&(least, _), &(most, _)) = (self.capacities.first()?, self.capacities.last()?);
+        (least != most && of != least && of != most).then_some(most)
     }
 
     /// Returns all that an owner holds, given the mode in which the resource is in use.
@@ -218,6 +246,7 @@ impl Holders {
             if let Mode::Permits { of, .. } = record.mode {
                 self.capacities.remove(&(of, token));
             }
+            self.free_slots.extend(record.slot);
         }
     }
 

@@ -12,6 +12,7 @@ mod turn;
 
 use std::{
     fmt, iter,
+    num::NonZeroU32,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -179,6 +180,10 @@ impl Store for MemoryStore {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         self.answer_about(resource, Resource::force_release)
+    }
+
+    fn set_capacity<'a>(&'a self, resource: &'a ResourceName, permits: Option<NonZeroU32>) -> Reply<'a, ()> {
+        self.answer_about(resource, move |resource, turn| resource.set_capacity(permits, turn))
     }
 
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {

@@ -20,6 +20,8 @@ pub(super) struct HoldRecord {
     /// The time at which the resource is free of it.
     pub(super) opening: Moment,
     pub(super) metadata: Arc<Metadata>,
+    /// The number of permits.
+    pub(super) slot: Option<u32>,
 }
 
 impl HoldRecord {
@@ -42,6 +44,7 @@ impl HoldRecord {
             lock_delay: whole_millis(asked.lock_delay),
             opening: end,
             metadata: Arc::clone(&asked.metadata),
+            slot: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! One resource, and the verbs on its holders and waiters.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use crate::{
     core::{Fence, Moment, Owner, Token},
@@ -25,6 +25,8 @@ const STEPS_OF_HAND_OVER: u32 = 5;
 pub(super) struct Resource {
     holders: Holders,
     queue: WaitQueue,
+    /// The number of permits that was set.
+    capacity: Option<NonZeroU32>,
 }
 
 impl Resource {
@@ -52,11 +54,11 @@ impl Resource {
             }
             // A late repeat of an acquisition whose hold is over does not bring it back.
             return Ok(match record.holds() {
-                true => self.granted(record.fence, owner),
+                true => self.granted(record.fence, record.slot, owner),
                 false => Acquired::Refused(refusal(record, now)),
             });
         }
-        let fence = match self.holders.check(asked) {
+        let fence = match self.holders.check(asked, self.capacity) {
             Ok(Compatibility::ReEntry(fence)) => fence,
             Ok(Compatibility::BesideItsOwn) => turn.new_fence(),
             Ok(Compatibility::Fits(_)) if self.queue.is_empty() || planted!("a newcomer overtakes") => {
@@ -174,7 +176,13 @@ impl Resource {
             total: self.holders.total(),
             waiting: self.queue.len(),
             waiters: waiters.map(|waiter| waiter.describe(now)).collect(),
+            capacity: self.capacity,
         }
+    }
+
+    pub(super) fn set_capacity(&mut self, permits: Option<NonZeroU32>, turn: &VerbTurn<'_>) {
+        self.capacity = permits;
+        self.tell_the_first(None, turn);
     }
 
     /// Returns true if nobody holds it or keeps it closed. It may have waiters all the same, if no verb has handed it
@@ -188,7 +196,7 @@ impl Resource {
     }
 
     pub(super) fn is_removable(&self) -> bool {
-        self.holders.is_empty() && self.queue.is_removable()
+        self.holders.is_empty() && self.queue.is_removable() && self.capacity.is_none()
     }
 
     /// Brings holders and waiters up to `now`. This comes before whatever else is asked of a resource.
@@ -229,14 +237,14 @@ impl Resource {
 
     fn grant(&mut self, asked: &Acquisition, fence: Fence, now: Moment) -> Acquired {
         self.queue.remove(asked.hold.token);
-        self.holders.admit(HoldRecord::new(asked, fence, now));
-        self.granted(fence, asked.hold.owner.as_ref())
+        let slot = self.holders.admit(HoldRecord::new(asked, fence, now));
+        self.granted(fence, slot, asked.hold.owner.as_ref())
     }
 
-    fn granted(&self, fence: Fence, owner: Option<&Owner>) -> Acquired {
+    fn granted(&self, fence: Fence, slot: Option<u32>, owner: Option<&Owner>) -> Acquired {
         // Without an owner nothing is counted, but this hold itself is one.
         let holds = self.holders.holds_of(owner).max(1);
-        Acquired::Granted(Grant { fence: Some(fence), holds })
+        Acquired::Granted(Grant { fence: Some(fence), holds, slot })
     }
 
     /// Hands over to the heads of the queue what they wait for, as long as it fits, and sets aside those that are taken
@@ -248,7 +256,7 @@ impl Resource {
         }
         let (mut to_others, mut left_over) = (false, false);
         while let Some(head) = self.queue.head() {
-            let re_entered = match self.holders.check(&head.asked) {
+            let re_entered = match self.holders.check(&head.asked, self.capacity) {
                 Ok(Compatibility::ReEntry(fence)) => Some(fence),
                 Ok(Compatibility::Fits(_) | Compatibility::BesideItsOwn) => None,
                 // The head gets its error when it asks itself.
@@ -294,12 +302,17 @@ impl Resource {
 
     /// Asks the first waiters, all at once, to show that they are alive, because a hand-over was not taken up.
     fn call_the_roll(&mut self, asking: Option<Token>, turn: &VerbTurn<'_>) {
+        self.tell_the_first(asking, turn);
+        self.queue.called(CALLED_AT_MOST);
+    }
+
+    /// Has the first waiters attempt again, all at once.
+    fn tell_the_first(&self, asking: Option<Token>, turn: &VerbTurn<'_>) {
         for waiter in self.queue.in_order_of_arrival().take(CALLED_AT_MOST) {
             if asking != Some(waiter.token()) {
                 turn.inboxes.notify(waiter.ticket.inbox, &Notification::GoOn(waiter.token()));
             }
         }
-        self.queue.called(CALLED_AT_MOST);
     }
 
     /// Notifies the first waiter whose inbox has a subscriber, and the last waiter if its inbox is another one. One of

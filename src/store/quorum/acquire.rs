@@ -198,7 +198,9 @@ impl QuorumAttempt {
                 let expected = self.before[which].expected.as_ref().map(|expected| expected.get());
                 let is_known = |fence| self.is_known(votes, which, fence);
                 let fence = granted_fence(expected, is_known, said(votes, which).map(|(_, said)| said));
-                Ok(Acquired::Granted(Grant { fence, holds: median(grants.iter().map(|grant| grant.holds)) }))
+                // Each node has its own numbers.
+                let holds = median(grants.iter().map(|grant| grant.holds));
+                Ok(Acquired::Granted(Grant { fence, holds, slot: None }))
             }
             Verdict::No => self.kept_out(votes, which, grants.len()),
             Verdict::Open | Verdict::Short => Err(self.no_quorum(votes, which, grants.len())),

@@ -77,7 +77,7 @@ pub(super) async fn inspect(
     let waiting = if all_waiters_told { waiters.len() as u64 } else { waiting };
     holders.truncate(limit);
     waiters.truncate(limit);
-    Ok(Inspection { holders, total, waiting, waiters })
+    Ok(Inspection { holders, total, waiting, waiters, capacity: None })
 }
 
 /// Merges the reports of several nodes on one holder. The holder ends when too few of them have it. Its fence may come from

@@ -1,6 +1,6 @@
 //! The verbs of a Redis store, each as calls of its script.
 
-use std::{sync::Arc, time::Duration};
+use std::{iter, num::NonZeroU32, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt, StreamExt,
@@ -124,6 +124,19 @@ impl Store for RedisStore {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         self.ask(self.encoder.force_release(resource), resource, decode::opened).boxed()
+    }
+
+    fn set_capacity<'a>(&'a self, resource: &'a ResourceName, permits: Option<NonZeroU32>) -> Reply<'a, ()> {
+        async move {
+            if self.encoder.is_plain() {
+                return Err(plain_has_no("permits"));
+            }
+            let sent = self.counting.send(self.encoder.set_capacity(resource, permits)).await;
+            let CallAnswer { value, shortfall, .. } = sent?;
+            decode::capacity_set(value)?;
+            shortfall.map_or(Ok(()), |shortfall| Err(shortfall.error(false)))
+        }
+        .boxed()
     }
 
     fn register<'a>(

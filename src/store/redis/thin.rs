@@ -102,7 +102,8 @@ impl RedisStore {
             self.thin.note_denial(&error);
         }
         let fence = before.filter(|_| is_undisturbed);
-        let grant = |number| Acquired::Granted(Grant { fence: Some(Fence::new(number)), holds: 1 });
+        let grant =
+            |number| Acquired::Granted(Grant { fence: Some(Fence::new(number)), holds: 1, slot: None });
         let told = |(at, granted): (usize, &bool)| {
             fence.filter(|_| *granted).map(|before| Ok(grant(before + 1 + at as u64)))
         };

@@ -11,6 +11,7 @@ mod idle;
 mod inbox;
 mod kept;
 mod long;
+mod numbers;
 mod proxy;
 mod refused;
 mod seen;

@@ -46,7 +46,7 @@ pub(crate) struct Row {
 
 impl From<ResourceView> for Row {
     fn from(view: ResourceView) -> Self {
-        let ResourceView { resource, held, total, waiting, mut holders, waiters } = view;
+        let ResourceView { resource, held, total, waiting, mut holders, waiters, .. } = view;
         holders.truncate(1);
         Self {
             resource,

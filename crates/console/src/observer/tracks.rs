@@ -129,7 +129,8 @@ mod tests {
             held_for: Some(3 * SECOND),
             metadata: BTreeMap::new(),
         };
-        let found = Inspection { holders: vec![holder], total: 1, waiting, waiters: Vec::new() };
+        let found =
+            Inspection { holders: vec![holder], total: 1, waiting, waiters: Vec::new(), capacity: None };
         Look::new(ResourceView::of(&name(1), &found), at, at)
     }
 

@@ -1,5 +1,7 @@
 //! A resource, with those who hold it and wait for it.
 
+use std::num::NonZeroU32;
+
 use leasehold::{Inspection, ResourceName};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,12 +23,14 @@ pub struct ResourceView {
     pub holders: Vec<HolderView>,
     /// The waiters that the store told, the first of the queue.
     pub waiters: Vec<WaiterView>,
+    /// The number of permits that was set, if one was.
+    pub capacity: Option<u32>,
 }
 
 impl ResourceView {
     /// Returns the view of what an inspection has found.
     pub fn of(name: &ResourceName, inspection: &Inspection) -> Self {
-        let Inspection { holders, total, waiting, waiters } = inspection;
+        let Inspection { holders, total, waiting, waiters, capacity } = inspection;
         let holders: Vec<HolderView> = holders.iter().map(HolderView::from).collect();
         // Such a store, the plain layout, has neither fences nor times.
         let is_plain =
@@ -38,6 +42,7 @@ impl ResourceView {
             total: *total,
             waiting: (!keeps_no_queue).then_some(*waiting),
             waiters: WaiterView::all(waiters),
+            capacity: capacity.map(NonZeroU32::get),
             holders,
         }
     }

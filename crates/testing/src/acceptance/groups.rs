@@ -8,7 +8,7 @@
 ///
 /// # Groups
 /// * For every store: `exclusive`, `reentry`, `shared`, `ends`, `inspection`, `names`, `batches`.
-/// * `permits`; and a queue: `queue`, `leaving`, `hand_over`, `heads`, `next`, `dead`, `passing`, `overtaking`.
+/// * `permits`, and `numbered`: permits that have numbers, and whose capacity can be set; and a queue: `queue`, `leaving`, `hand_over`, `heads`, `next`, `dead`, `passing`, `overtaking`.
 /// * Several resources: `together`, and `at_one_moment` if all of them are taken at one moment.
 /// * `notices`: a store that can [notify holders](leasehold::store::Store::notify_holders).
 /// * [`QuorumNode`](leasehold::store::QuorumNode): `fences`, `lives`.
@@ -18,7 +18,7 @@
 #[macro_export]
 macro_rules! acceptance {
     ($store:ident: $world:ty) => {
-        $crate::acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, notices, registers, fences, lives);
+        $crate::acceptance!($store: $world, exclusive, reentry, shared, permits, ends, inspection, names, queue, leaving, hand_over, heads, next, dead, batches, passing, overtaking, together, at_one_moment, numbered, notices, registers, fences, lives);
     };
     ($store:ident: $world:ty, $($group:ident),+) => {
         mod $store {

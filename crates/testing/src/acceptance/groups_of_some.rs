@@ -24,6 +24,25 @@ macro_rules! __acceptance_group_of_some {
             what_a_token_held_before_is_left_to_it
         }
     };
+    (numbered: $world:ty) => {
+        $crate::__acceptance_facts! { $world:
+            permits_have_the_lowest_number_that_is_free
+            a_hold_of_several_permits_has_one_number
+            other_modes_have_no_number
+            a_number_stays_with_its_hold
+            a_number_is_free_when_its_permits_are
+            a_hand_over_has_the_number_that_has_become_free
+            permits_that_are_taken_together_have_numbers_and_those_taken_back_have_none
+            of_many_numbers_the_lowest_one_is_found
+            a_capacity_that_is_set_counts_in_place_of_those_that_are_named
+            a_capacity_that_is_set_outlives_its_holders_until_it_is_removed
+            a_larger_capacity_lets_waiters_in_at_once
+            a_smaller_capacity_takes_nothing_from_anybody
+            more_permits_than_are_set_are_an_error_and_block_nobody
+            a_capacity_that_was_set_leaves_those_that_are_named_when_it_is_removed
+            a_capacity_is_of_permits_alone
+        }
+    };
     (notices: $world:ty) => {
         $crate::__acceptance_facts! { $world:
             every_inbox_is_sent_a_notice_to_all_who_hold

@@ -1,6 +1,6 @@
 //! A store that writes down what a fact asked of it, and passes everything on.
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use leasehold::{
@@ -94,6 +94,10 @@ impl Store for Recorded {
             pages.ends(&Hold { resource, token, owner: None }, now, Some(LossReason::Forced));
         }
         self.inner.force_release(resource)
+    }
+
+    fn set_capacity<'a>(&'a self, resource: &'a ResourceName, permits: Option<NonZeroU32>) -> Reply<'a, ()> {
+        self.inner.set_capacity(resource, permits)
     }
 
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {

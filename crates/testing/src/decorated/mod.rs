@@ -29,7 +29,7 @@
 
 mod node;
 
-use std::{any::Any, fmt, ops::Deref, sync::Arc, time::Duration};
+use std::{any::Any, fmt, num::NonZeroU32, ops::Deref, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use leasehold::{
@@ -89,6 +89,8 @@ pub enum Verb<'a> {
     List(&'a Walk),
     /// [`Store::force_release`].
     ForceRelease(&'a ResourceName),
+    /// [`Store::set_capacity`].
+    SetCapacity(&'a ResourceName, Option<NonZeroU32>),
     /// [`Store::notify_holders`].
     NotifyHolders(&'a ToHolders),
     /// [`Store::register`].
@@ -228,6 +230,11 @@ impl<S: Store, H: Hooks> Store for Decorated<S, H> {
 
     fn force_release<'a>(&'a self, resource: &'a ResourceName) -> Reply<'a, u64> {
         self.one(Verb::ForceRelease(resource), || self.inner.force_release(resource))
+    }
+
+    fn set_capacity<'a>(&'a self, resource: &'a ResourceName, permits: Option<NonZeroU32>) -> Reply<'a, ()> {
+        let execute = move || self.inner.set_capacity(resource, permits);
+        self.one(Verb::SetCapacity(resource, permits), execute)
     }
 
     fn notify_holders<'a>(&'a self, to: &'a ToHolders) -> Reply<'a, HoldersNotified> {

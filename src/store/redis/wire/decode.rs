@@ -19,7 +19,7 @@ use crate::{
 pub(crate) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreError> {
     if let Value::Int(_) = answer {
         let fence = number(&answer).ok_or_else(granted_without_a_fence)?;
-        return Ok(Acquired::Granted(Grant { fence: Some(Fence::new(fence)), holds: 1 }));
+        return Ok(Acquired::Granted(Grant { fence: Some(Fence::new(fence)), holds: 1, slot: None }));
     }
     let (verdict, mut rest) = Fields::of(answer)?;
     match verdict.as_str() {
@@ -27,7 +27,9 @@ pub(crate) fn acquired(answer: Value, asked: Mode) -> Result<Acquired, StoreErro
             let fence = rest.text().map_err(StoreError::perhaps_executed)?;
             let fence = record::fence(&fence).ok_or_else(granted_without_a_fence)?;
             let holds = rest.number().map_err(StoreError::perhaps_executed)?;
-            Ok(Acquired::Granted(Grant { fence, holds }))
+            let slot = (!rest.is_empty()).then(|| rest.number()).transpose();
+            let slot = slot.map_err(StoreError::perhaps_executed)?.and_then(|slot| slot.try_into().ok());
+            Ok(Acquired::Granted(Grant { fence, holds, slot }))
         }
         "refused" => refusal(&mut rest).map(Acquired::Refused),
         "queued" => {
@@ -115,6 +117,10 @@ pub(crate) fn is_held(answer: Value) -> Result<bool, StoreError> {
         "no" => Ok(false),
         other => Err(rest.otherwise(other)),
     }
+}
+
+pub(crate) fn capacity_set(answer: Value) -> Result<(), StoreError> {
+    only_if(answer, "set").map(drop)
 }
 
 pub(crate) fn opened(answer: Value) -> Result<u64, StoreError> {

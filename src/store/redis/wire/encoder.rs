@@ -1,6 +1,6 @@
 //! The encoding of each verb as a call of its script: keys and arguments in the order of the script's header.
 
-use std::{iter, sync::Arc, time::Duration};
+use std::{iter, num::NonZeroU32, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use redis::{Cmd, Pipeline, Script};
@@ -187,6 +187,12 @@ impl Encoder {
         // A second try could take the resource from somebody who got it after the first.
         call.once = true;
         self.granted(call)
+    }
+
+    /// Encodes a number of permits that is set, in the full layout.
+    pub(crate) fn set_capacity(&self, resource: &ResourceName, permits: Option<NonZeroU32>) -> Call {
+        let permits = permits.map_or_else(String::new, |permits| permits.to_string());
+        self.call(&scripts::CAPACITY, [resource], true).with(permits)
     }
 
     /// Encodes a notice to holders, in the full layout.

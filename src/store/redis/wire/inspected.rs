@@ -24,6 +24,8 @@ pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
     let now = (!now.is_empty()).then(|| now.parse()).transpose();
     let now = now.map_err(|_| senseless("a time that is no number"))?;
     let told = rest.number()?;
+    // Another program may have written it: then it counts for nothing.
+    let capacity = rest.text()?.parse().ok();
     let since = |number| now.and_then(|now| since_given(number, now));
     let mut holders = Vec::new();
     for _ in 0..told {
@@ -39,7 +41,7 @@ pub(crate) fn inspected(answer: Value) -> Result<Inspection, StoreError> {
     while !rest.is_empty() {
         waiters.push(waiter(&mut rest, since)?);
     }
-    Ok(Inspection { holders, total, waiting, waiters })
+    Ok(Inspection { holders, total, waiting, waiters, capacity })
 }
 
 fn waiter(rest: &mut Fields, since: impl Fn(u64) -> Option<Duration>) -> Result<Waiter, StoreError> {
@@ -63,8 +65,9 @@ mod tests {
     fn holders_and_waiters_read_back_with_their_times() {
         let held = ["0000000a", "holding", "500", "7000000 x 1 0 me {\"host\":\"a\"}"];
         let waits = ["0000000b", "8000000", " p 2/3 0  {}"];
-        let told = |time| answer(&[&["holders", "1", "1", time, "1"][..], &held, &waits].concat());
-        let Inspection { holders, total: 1, waiting: 1, waiters } = inspected(told("9000000")).unwrap()
+        let told = |time| answer(&[&["holders", "1", "1", time, "1", "7"][..], &held, &waits].concat());
+        let Inspection { holders, total: 1, waiting: 1, waiters, capacity: Some(_) } =
+            inspected(told("9000000")).unwrap()
         else {
             panic!("not one and one")
         };
@@ -77,19 +80,24 @@ mod tests {
 
     #[test]
     fn who_only_keeps_it_closed_has_not_held_it_for_any_time() {
-        let closed = ["holders", "1", "0", "9000000", "1", "0000000a", "closed", "500", "7000000 x 1 0  {}"];
+        let closed =
+            ["holders", "1", "0", "9000000", "1", "", "0000000a", "closed", "500", "7000000 x 1 0  {}"];
         assert_eq!(inspected(answer(&closed)).unwrap().holders[0].held_for, None);
     }
 
     #[test]
     fn an_answer_that_ends_too_early_is_lost_and_what_a_record_cannot_have_is_corrupt() {
         for (fields, kind) in [
-            (&["holders", "1", "0", "", "1", "0000000a"][..], "reply_lost"),
-            (&["holders", "0", "1", "", "0", "0000000a", "8"], "reply_lost"),
-            (&["holders", "0", "0", "now", "0"], "reply_lost"),
-            (&["holders", "0", "1", "", "0", "0000000a", "8", "hello"], "corrupt"),
-            (&["holders", "0", "1", "", "0", "0000000a", "99999999999999999999", " x 1 0  {}"], "corrupt"),
-            (&["holders", "1", "0", "", "1", "0000000a", "holding", "5", "7 x 1 0  []"], "corrupt"),
+            (&["holders", "1", "0", "", "1", "", "0000000a"][..], "reply_lost"),
+            (&["holders", "0", "1", "", "0", "", "0000000a", "8"], "reply_lost"),
+            (&["holders", "0", "0", "now", "0", ""], "reply_lost"),
+            (&["holders", "0", "0", "", "0"], "reply_lost"),
+            (&["holders", "0", "1", "", "0", "", "0000000a", "8", "hello"], "corrupt"),
+            (
+                &["holders", "0", "1", "", "0", "", "0000000a", "99999999999999999999", " x 1 0  {}"],
+                "corrupt",
+            ),
+            (&["holders", "1", "0", "", "1", "", "0000000a", "holding", "5", "7 x 1 0  []"], "corrupt"),
         ] {
             assert_eq!(inspected(answer(fields)).unwrap_err().kind(), kind, "{fields:?}");
         }

@@ -38,6 +38,7 @@ scripts! {
     IS_HELD = "lua/is_held.lua";
     INSPECT = "lua/inspect.lua";
     FORCE_RELEASE = "lua/force_release.lua";
+    CAPACITY = "lua/capacity.lua";
     NOTIFY_HOLDERS = "lua/notify_holders.lua";
     RAISE = "lua/raise.lua";
     REGISTER = "lua/register.lua";

@@ -1,6 +1,7 @@
 //! The facts about stores, each a function of its name.
 
 mod batches;
+mod capacity;
 mod dead;
 mod described;
 mod ends;
@@ -13,6 +14,7 @@ mod leaving;
 mod names;
 mod next;
 mod notices;
+mod numbers;
 mod overtaking;
 mod passing;
 mod permits;
@@ -30,7 +32,7 @@ use leasehold::{
     Fence, Holder, HolderState, Inspection, Mode, ResourceName, StoreError, TokenPrefix,
     env::{Random, SystemRandom},
     store::{
-        Acquired, Acquisition, Grant, HandedOff, Inbox, Names, Notification, Refusal, Released, Renewal,
+        Acquired, AcquiredAll, Acquisition, Grant, HandedOff, Inbox, Names, Notification, Refusal, Released, Renewal,
         Renewed, Walk,
     },
 };
@@ -43,7 +45,5 @@ use super::{
 };
 
 pub use self::{
-    batches::*, dead::*, described::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*,
-    inspection::*, leaving::*, names::*, next::*, notices::*, overtaking::*, passing::*, permits::*,
-    queue::*, reentry::*, registers::*, shared::*, textbook::*, together::*, waiters::*,
+        batches::*, capacity::*, dead::*, described::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*, names::*, next::*, notices::*, numbers::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, registers::*, shared::*, textbook::*, together::*, waiters::*,
 };

@@ -132,7 +132,7 @@ pub async fn a_pass_within_an_owner_re_enters(scene: Scene) {
         let [waiter] = scene.line_up([scene.exclusive()]).await;
         let passed = scene.passed(&from, &to, overtake).await;
         assert_eq!((passed.released, passed.others_wait), (Released::StillHeld { count: 1 }, true));
-        assert_eq!(granted(passed.acquired), Grant { fence, holds: 2 });
+        assert_eq!(granted(passed.acquired), Grant { fence, holds: 2, slot: None });
         assert_eq!(scene.release(&other).await, Released::StillHeld { count: 1 });
         assert_eq!(scene.release(&to).await, Released::Freed);
         assert_eq!(scene.release(&waiter).await, Released::Freed);

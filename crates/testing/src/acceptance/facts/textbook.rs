@@ -4,7 +4,7 @@ use leasehold::store::AcquiredAll;
 
 use super::*;
 
-const GRANT: Grant = Grant { fence: None, holds: 1 };
+const GRANT: Grant = Grant { fence: None, holds: 1, slot: None };
 
 pub async fn a_textbook_lock_excludes_ends_and_opens(scene: Scene) {
     let (first, second) = (scene.exclusive(), scene.exclusive());

@@ -10,6 +10,10 @@
 --   deadlock, mismatch: waiting would not help; with mode and permits of what is held, of permits also /capacity
 local function check(request, state)
   local mode, kind = request.mode, state.kind
+  local set = mode == 'p' and tonumber(redis.call('GET', main .. ':c'))
+  if set and set < tonumber(request.permits) then
+    return 'mismatch', 'p', set .. '/' .. set
+  end
   if not kind then
     return 'fits'
   end
@@ -36,11 +40,12 @@ local function check(request, state)
     return 'fits'
   end
   local capacity, least, first, other = request.capacity, capacities(state)
-  if other and capacity ~= first and capacity ~= other then
+  if other and capacity ~= first and capacity ~= other
+    and not (set and tonumber(request.permits) <= math.max(first, other)) then
     return 'in_the_way'
   end
   local used = redis.call('HGET', counts, 'used') or 0
-  return used + request.permits <= math.min(capacity, least) and 'fits' or 'in_the_way'
+  return used + request.permits <= (set or math.min(capacity, least)) and 'fits' or 'in_the_way'
 end
 
 -- Returns the fence of a request that fits; nil if there is none to give.
@@ -55,8 +60,8 @@ end
 
 -- Removes what is left of holders after the main key is gone, which only another program can leave.
 local function clear_leftovers()
-  if redis.call('ZCARD', ends) + redis.call('HLEN', records) + redis.call('HLEN', counts) > 0 then
-    redis.call('UNLINK', ends, records, counts)
+  if redis.call('EXISTS', ends, records, counts, numbers) > 0 then
+    redis.call('UNLINK', ends, records, counts, numbers)
   end
 end
 
@@ -79,10 +84,15 @@ local function enter_alone(request, fence)
   return { kind = 'x', number = '', holder = holder, fence = fence }
 end
 
--- Counts one more record of this capacity, which may be another than that of the records before. Returns the number of the
--- marker after it.
-local function note_capacity(capacity, state)
-  local _, first, other = capacities(state)
+-- Counts one more record of the request's capacity, which may be another than that of the records before. Returns the number
+-- of the marker after it.
+local function note_capacity(request, state)
+  local capacity, _, first, other = request.capacity, capacities(state)
+  if other and capacity ~= first and capacity ~= other then
+    -- Another number is set, so it was let in: the record names the larger of the two.
+    capacity = '' .. math.max(first, other)
+    request.record = string.gsub(request.record, '/%d+', '/' .. capacity, 1)
+  end
   if capacity ~= first then
     other = capacity
   end
@@ -94,6 +104,30 @@ local function note_capacity(capacity, state)
     count('c' .. capacity, 1)
   end
   return number
+end
+
+-- Gives a token that has permits the lowest number that no other of them has. The lowest ones are taken up to some place, and
+-- so is in order of the numbers each that is its own place: log2 of all of them are looked at.
+local function give_number(token)
+  local low, high = 0, redis.call('ZCARD', numbers)
+  if high >= redis.call('HLEN', records) then
+    -- An older version has cleared some away without their numbers.
+    for _, other in ipairs(redis.call('ZRANGE', numbers, 0, -1)) do
+      if not redis.call('HGET', records, other) then
+        redis.call('ZREM', numbers, other)
+        high = high - 1
+      end
+    end
+  end
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if tonumber(redis.call('ZRANGE', numbers, middle, middle, 'WITHSCORES')[2]) == middle then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  redis.call('ZADD', numbers, low, token)
 end
 
 -- Turns a request that fits into a holder. Returns the state after it. If there are several holders then, the ends of the
@@ -114,12 +148,13 @@ local function enter(request, state, fence, now)
   end
   local number = request.capacity
   if state.kind == 'p' then
-    number = note_capacity(number, state)
+    number = note_capacity(request, state)
   end
   keep(token, now + request.ttl, request.delay)
   redis.call('HSET', records, token, fence .. ' ' .. request.record)
   if request.mode == 'p' then
     count('used', request.permits)
+    give_number(token)
   end
   if owner ~= '' then
     count('o' .. owner, 1)

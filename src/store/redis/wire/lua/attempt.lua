@@ -6,7 +6,7 @@
 --          with a queue ticket also <inbox> <grant window ms> <ticket ttl ms> <the most waiters>,
 --          and if a quorum proposes one <the number of its arrival>.
 --          All but the token are empty if they are those of the request before it: every byte that Lua is given costs time
--- answers  granted fence holds
+-- answers  granted fence holds, of permits also their number unless an older version has granted them
 --          refused <one in the way> · queued ahead <one in the way> · full waiters
 --          deadlock mode permits · mismatch mode permits · corrupt reason; permits as in a record
 --          one in the way: token-prefix state ms-to-its-end ms-until-it-opens record
@@ -30,8 +30,9 @@ local function request_at(first)
   }
 end
 
-local function granted(state, fence, owner)
-  return { 'granted', fence, math.max(1, holds_of(state, owner)) }
+local function granted(state, fence, owner, token)
+  local number = state.kind == 'p' and redis.call('ZSCORE', numbers, token) or nil
+  return { 'granted', fence, math.max(1, holds_of(state, owner)), number }
 end
 
 -- Returns true if a hold of this token is over and only keeps the resource closed: a late repeat does not bring it back.
@@ -152,7 +153,7 @@ local function take(request, state, fence)
   if not after.holder then
     expire_all()
   end
-  return granted(after, fence, request.owner)
+  return granted(after, fence, request.owner, request.token)
 end
 
 local function attempt(request)
@@ -194,7 +195,7 @@ local function attempt(request)
     if tickets_are_kept then
       remove_waiter(token)
     end
-    return granted(state, fence, owner)
+    return granted(state, fence, owner, token)
   end
   if came_late(state, token) then
     return kept_out({ 'refused' }, request, state, true)

@@ -16,6 +16,8 @@
 -- main:d  records  hash: token -> record
 -- main:o  counts   hash: 'used' -> permits taken, 'o<owner>' -> its live holds, 'p<owner>' -> the permits of these,
 --                  'c<capacity>' -> records of the other capacity
+-- main:n  numbers  sorted set: a token that has permits, by its number; see give_number
+-- main:c           the number of permits that was set, which counts in place of those of the requests; it has no end
 -- main:q, main:w and main:p are described in queue.lua.
 --
 -- ARGV[1] echo     every answer is a list that starts with it, so that an answer to something else is noticed; each
@@ -24,7 +26,7 @@
 -- record: <fence, or what plain commands write: a 0, 16 digits of about the time of the grant in µs, from the first renewal on the fence> <mode: x, s or p> <permits, of permits also /capacity> <lock delay ms>/<ttl ms> <owner or nothing> <metadata>
 --         A '!' before the lock delay: it was handed over and not yet taken up, and has no lock delay until then.
 --         The ttl is what its end was counted with last; see stepped.lua.
-local main, ends, records, counts, queue, waiters, tickets
+local main, ends, records, counts, numbers, queue, waiters, tickets
 
 -- budget           the steps that this call may still take (STEPS_AT_MOST in the contract): the server serves nobody else
 --                  meanwhile
@@ -36,7 +38,7 @@ local budget, some_are_over, some_are_gone, found_unclaimed = 320, false, false,
 -- Makes all functions below work on the resource of this main key from now on.
 local function on(key)
   budget, some_are_over, some_are_gone, found_unclaimed = math.max(budget, 5), false, false, false
-  main, ends, records, counts = key, key .. ':h', key .. ':d', key .. ':o'
+  main, ends, records, counts, numbers = key, key .. ':h', key .. ':d', key .. ':o', key .. ':n'
   queue, waiters, tickets = key .. ':q', key .. ':w', key .. ':p'
 end
 
@@ -157,12 +159,13 @@ local function remove_record(token, record)
       count('c' .. capacity, -1)
     end
   end
+  redis.call('ZREM', numbers, token)
   redis.call('HDEL', records, token)
 end
 
 local function clear()
   -- There may be many holders.
-  redis.call('UNLINK', main, ends, records, counts)
+  redis.call('UNLINK', main, ends, records, counts, numbers)
 end
 
 -- Clears away a member that is over: a hold, or ('~' and a token) what it kept closed.
@@ -184,7 +187,7 @@ end
 -- Sets the ends of the keys: none outlives the last of several holders.
 local function expire_all()
   local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2]
-  for _, key in ipairs({ main, ends, records, counts }) do
+  for _, key in ipairs({ main, ends, records, counts, numbers }) do
     redis.call('PEXPIREAT', key, latest)
   end
 end

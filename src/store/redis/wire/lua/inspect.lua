@@ -2,9 +2,10 @@
 --
 -- KEYS     [1] main key, [2] as in fence.lua
 -- ARGV     [2] the most holders to tell of, and the most waiters (TOLD_AT_MOST in the contract)
--- answers  holders total waiting micros told, then for each of the holders that are told: token-prefix state ms-left
+-- answers  holders total waiting micros told capacity, then for each of the holders that are told: token-prefix state ms-left
 --          record, then for each waiter: token-prefix arrival record-without-its-fence
 --          corrupt reason
+--          capacity is the number of permits that was set, or nothing
 --          micros is nothing on a node of a quorum, whose fences and arrivals come from several clocks
 
 -- include time.lua
@@ -36,7 +37,7 @@ for _, token in ipairs(expired) do
 end
 -- The counter of fences has no end on the nodes of a quorum, and nowhere else.
 local time = redis.call('PTTL', KEYS[2] .. 'fence') == -1 and '' or micros()
-local answer = { 'holders', total, waiting, time, 0 }
+local answer = { 'holders', total, waiting, time, 0, redis.call('GET', main .. ':c') or '' }
 local size = #answer
 
 local function tell_holder(token, it_is, left, record)

@@ -2,16 +2,16 @@
 --
 -- KEYS     [1] main key
 -- ARGV     [2] the most holders to tell of
--- answers  holders total 0 nothing told, then for the holder: token-prefix state ms-left record
+-- answers  holders total 0 nothing told nothing, then for the holder: token-prefix state ms-left record
 
 -- include plain/holder.lua
 
 on(KEYS[1])
 local value = redis.call('GET', main)
-local answer = { 'holders', value and 1 or 0, 0, '', 0 }
+local answer = { 'holders', value and 1 or 0, 0, '', 0, '' }
 if value and tonumber(ARGV[2]) > 0 then
   answer[5] = 1
-  answer[6], answer[7], answer[8], answer[9] = describe(value)
+  answer[7], answer[8], answer[9], answer[10] = describe(value)
 end
 answers[2] = answer
 return answers
