@@ -98,8 +98,16 @@ impl Encoder {
         call
     }
 
-    /// Encodes renewals, each with the fence that its holder was told.
-    pub(crate) fn renew(&self, renewals: &[&(&Hold, (Duration, Option<Fence>))]) -> Call {
+    /// Returns the main key of a resource.
+    pub(crate) fn main(&self, resource: &ResourceName) -> Vec<u8> {
+        match self.layout {
+            Layout::Full => keys::of_resource(&self.prefix, resource, ""),
+            Layout::Plain => keys::plain(&self.prefix, resource),
+        }
+    }
+
+    /// Encodes renewals, each with the fence that its holder was told. If the keys are `watched`, they are read at the end.
+    pub(crate) fn renew(&self, renewals: &[&(&Hold, (Duration, Option<Fence>))], watched: bool) -> Call {
         let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
         let mut call = self.call(script, renewals.iter().map(|(hold, _)| &hold.resource), false);
         for (hold, (ttl, fence)) in renewals {
@@ -110,7 +118,7 @@ impl Encoder {
                 None => call.parts([]),
             };
         }
-        call
+        if watched { call.with(1) } else { call }
     }
 
     pub(crate) fn release(&self, releases: &[&(&Hold, Duration)]) -> Call {
