@@ -17,6 +17,7 @@ mod stepped;
 mod thin;
 mod together;
 mod waiting;
+mod watch;
 mod wrong_kind;
 
 use std::collections::BTreeMap;

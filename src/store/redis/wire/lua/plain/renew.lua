@@ -10,7 +10,7 @@ local size = 2
 local function serve(first)
   local renewed = redis.call('GET', main) == ARGV[first] and redis.call('PEXPIRE', main, ARGV[first + 1]) or 0
   if ARGV[2 + size * #KEYS] then
-    redis.call('EXISTS', main)
+    redis.call('GET', main)
   end
   return renewed
 end
