@@ -41,7 +41,9 @@ impl LockManager {
         actix_rt::spawn(async move {
             let asked = calls.ask("is_held", |store| store.is_held(lease.hold()));
             // It is not held either when it was released meanwhile.
-            if let Ok(false) = seats.seated(asked).await && !lease.is_over() {
+            if let Ok(false) = seats.seated(asked).await
+                && !lease.is_over()
+            {
                 lease.lose(LossReason::NotHeld);
                 happenings.push(Happening::Lost(lease.record));
             }

@@ -155,7 +155,9 @@ impl RedisStore {
     pub(super) async fn holds(&self, hold: &Hold) -> Result<bool, StoreError> {
         let (call, key) = (self.encoder.is_held(hold), self.encoder.main(&hold.resource));
         let watched = self.watch.as_ref().and_then(|watch| Some((watch, watch.looks(&key, hold.token)?)));
-        let Some((watch, count)) = watched else { return decode::is_held(self.topology.send(&call).await?.value) };
+        let Some((watch, count)) = watched else {
+            return decode::is_held(self.topology.send(&call).await?.value);
+        };
         let CallAnswer { value, connection, .. } = self.renewals.send(call).await?;
         let holds = decode::is_held(value)?;
         watch.answered((&key, hold.token), holds, None, (count, connection));

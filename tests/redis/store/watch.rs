@@ -85,7 +85,9 @@ async fn holder_is_told(server: &RedisServer, url: &str) {
         drop(lease);
     };
     let one = async |got: Result<_, _>| drop(got.unwrap());
-    tokio::join!(lost, async { one(waiting.await.unwrap()).await }, async { one(other.await.unwrap()).await });
+    tokio::join!(lost, async { one(waiting.await.unwrap()).await }, async {
+        one(other.await.unwrap()).await
+    });
 }
 
 #[actix::test]
@@ -109,8 +111,7 @@ async fn a_holder_is_told_by_valkey_9() {
 #[actix::test]
 async fn a_holder_of_a_plain_lock_is_told() {
     let server = RedisServer::start();
-    let options =
-        RedisOptions { watch_leases: true, layout: leasehold::Layout::Plain, ..patient::patient() };
+    let options = RedisOptions { watch_leases: true, layout: leasehold::Layout::Plain, ..patient::patient() };
     let (_locks, lease) = managed(RedisStore::with_options(&server.url(), options).unwrap()).await;
     server.command(&["DEL", "leasehold:r"]);
     is_told(&lease, "DEL").await;
@@ -229,9 +230,8 @@ async fn without_the_right_leases_are_renewed_as_without_a_watch_and_one_warning
 #[actix::test]
 async fn on_a_quorum_the_majority_decides() {
     let servers = [(); 3].map(|()| RedisServer::start());
-    let node = |server: &RedisServer| {
-        (server.url(), Arc::new(watching(&server.url())) as Arc<dyn QuorumNode>)
-    };
+    let node =
+        |server: &RedisServer| (server.url(), Arc::new(watching(&server.url())) as Arc<dyn QuorumNode>);
     let long = Duration::from_secs(10);
     let options = QuorumOptions {
         fresh_start: true,
@@ -264,7 +264,7 @@ fn a_watch_that_is_not_possible_is_refused_by_name() {
 
 /// Returns the time of the server for one renewal in µs, by its own count, in batches of this size.
 async fn server_time(watch_leases: bool, batch: usize) -> f64 {
-    const RENEWALS: usize = 128_000;
+    const RENEWALS: usize = 25_600;
     let server = RedisServer::start();
     let options = RedisOptions { watch_leases, ..patient::patient() };
     let store = RedisStore::with_options(&server.url(), options).unwrap();
@@ -277,7 +277,9 @@ async fn server_time(watch_leases: bool, batch: usize) -> f64 {
     server.command(&["CONFIG", "RESETSTAT"]);
     let rounds = RENEWALS / batch;
     for _ in 0..rounds {
-        assert!(store.renew_each(&renewals).await.iter().all(|answer| matches!(answer, Ok(Renewed::Extended))));
+        assert!(
+            store.renew_each(&renewals).await.iter().all(|answer| matches!(answer, Ok(Renewed::Extended)))
+        );
     }
     let stats: String = redis::from_redis_value(server.command(&["INFO", "commandstats"])).unwrap();
     let line = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:")).unwrap();
@@ -286,7 +288,7 @@ async fn server_time(watch_leases: bool, batch: usize) -> f64 {
 }
 
 #[tokio::test]
-#[ignore = "a measure, which takes a minute"]
+#[ignore = "a measure, which takes half a minute"]
 async fn what_a_watch_costs() {
     for batch in [1, 16, 256] {
         let (mut without, mut with) = (f64::MAX, f64::MAX);

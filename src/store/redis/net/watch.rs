@@ -16,9 +16,7 @@ use std::{
 
 use futures_util::{Stream, stream};
 use parking_lot::Mutex;
-use redis::{
-    Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value, aio::MultiplexedConnection,
-};
+use redis::{Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value, aio::MultiplexedConnection};
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, timeout_at},
