@@ -263,7 +263,7 @@ mod tests {
         let count = asks(&watch);
         told(&watch, b"key");
         watch.hear(&PushInfo { kind: PushKind::Invalidate, data: vec![Value::Nil] });
-        watch.hear(&PushInfo::disconnect());
+        watch.hear(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
         assert_eq!(doubts_in(TTL / 2, &mut doubts).await, 0);
         // The change may have come after the renewal.
         is_held(&watch, count, 0);
