@@ -94,6 +94,7 @@ fn received(notifications: &mut Notifications) -> Vec<String> {
             Notification::GoOn(token) => format!("go on: {}", token.to_hex().trim_start_matches('0')),
             Notification::Subscribed => "subscribed".to_owned(),
             Notification::ToHolders(holders, _) => format!("to {} holders", holders.len()),
+            Notification::Doubted(token) => format!("doubted: {}", token.to_hex()),
             Notification::Disconnected(error) => format!("disconnected: {}", error.kind()),
         });
     }

@@ -53,6 +53,8 @@ pub struct StoreConfig {
     /// ever. Default: 1 h.
     #[serde(deserialize_with = "duration")]
     pub fence_retention: Duration,
+    /// True if the server tells of the loss of a lease that was renewed. Default: no.
+    pub watch_leases: bool,
     /// The time to wait for a node of a quorum; never longer than a twentieth of the TTL. Default: 50 ms.
     #[serde(deserialize_with = "duration")]
     pub node_timeout: Duration,

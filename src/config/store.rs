@@ -51,6 +51,7 @@ impl Config {
             response_timeout: self.response_timeout(),
             keepalive: store.keepalive,
             fence_retention: store.fence_retention,
+            watch_leases: store.watch_leases,
         }
     }
 

@@ -32,6 +32,8 @@ pub enum Notification {
     /// A notice to these holders, whichever inbox they belong to. A store of several servers may tell it before
     /// [`Subscribed`](Self::Subscribed), when some of them are heard.
     ToHolders(Vec<Token>, HolderNotice),
+    /// The record of this token was changed by somebody, or may have been: the holder should ask [`Store::is_held`].
+    Doubted(Token),
     /// Subscribed: notifications arrive from here on, and earlier ones may have been lost. All waiters should attempt
     /// now.
     Subscribed,

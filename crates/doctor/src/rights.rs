@@ -12,8 +12,14 @@ pub(crate) fn check(is_quorum: bool, server: &ProbedServer, info: &ServerInfo, f
         let unknown = !error.starts_with("NOPERM");
         lacks.push(MissingRight { right: "+info".to_owned(), unknown, purpose: Purpose::Locks });
     }
-    let purposes =
-        [Purpose::Locks, Purpose::HandOvers, Purpose::LongValues, Purpose::PlainCommands, Purpose::Lists];
+    let purposes = [
+        Purpose::Locks,
+        Purpose::HandOvers,
+        Purpose::LongValues,
+        Purpose::PlainCommands,
+        Purpose::Lists,
+        Purpose::Watch,
+    ];
     for purpose in purposes {
         let of_purpose = |unknown: bool| {
             let those = lacks.iter().filter(|lack| lack.purpose == purpose && lack.unknown == unknown);
@@ -36,6 +42,7 @@ pub(crate) fn check(is_quorum: bool, server: &ProbedServer, info: &ServerInfo, f
                 (Severity::Notice, "free locks are taken by scripts, which cost the server twice as much")
             }
             Purpose::Lists => (Severity::Notice, "resources cannot be listed"),
+            Purpose::Watch => (Severity::Warning, "the loss of a lease is found at its next renewal"),
         };
         let (denied, unknown) = (of_purpose(false), of_purpose(true));
         if !denied.is_empty() {

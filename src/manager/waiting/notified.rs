@@ -3,8 +3,8 @@
 use tokio::sync::oneshot;
 
 use crate::{
-    core::{Event, RecordKey, ResourceName, one_line},
-    manager::LockManager,
+    core::{Event, LossReason, RecordKey, ResourceName, Token, one_line},
+    manager::{Happening, LockManager},
     request::AcquireError,
     runtime::env::Draw,
     store::{Notification, StoreError},
@@ -18,6 +18,7 @@ impl LockManager {
             Notification::Next(token) => (token, Event::Next),
             Notification::GoOn(token) => (token, Event::GoOn),
             Notification::ToHolders(holders, notice) => return self.notice(&holders, &notice),
+            Notification::Doubted(token) => return self.doubted(token),
             Notification::Subscribed => {
                 self.engine.subscribed = true;
                 self.calls.outage.subscribed();
@@ -31,6 +32,24 @@ impl LockManager {
         if let Some(record) = self.records.named(token) {
             self.on_at(record, event, self.clock.now());
         }
+    }
+
+    /// Handles a doubt about a lease: the answer of the store decides. Without one the next renewal does.
+    fn doubted(&self, token: Token) {
+        let lease = self.records.named(token).and_then(|record| self.records.lease(record));
+        let Some(lease) = lease else { return };
+        let (calls, happenings) = (self.calls.clone(), self.turn.happenings.clone());
+        let seats = self.single_calls.questions.clone();
+        actix_rt::spawn(async move {
+            let asked = calls.ask("is_held", |store| store.is_held(lease.hold()));
+            // It is not held either when it was released meanwhile.
+            if let Ok(false) = seats.seated(asked).await
+                && !lease.is_over()
+            {
+                lease.lose(LossReason::NotHeld);
+                happenings.push(Happening::Lost(lease.record));
+            }
+        });
     }
 
     /// Handles the loss of notifications: waiters attempt as often as their backoff says.

@@ -50,7 +50,7 @@ impl Lines {
             Notification::Next(token) => hears(token, TurnEvent::BecomesNext),
             Notification::GoOn(token) => hears(token, TurnEvent::Called),
             // Copies from the other nodes follow. Each holder knows what it has been told.
-            Notification::ToHolders(..) => Some(notification),
+            Notification::ToHolders(..) | Notification::Doubted(_) => Some(notification),
             Notification::Subscribed => {
                 self.subscribed[node] = true;
                 // A further node may have lost notifications as well.

@@ -1,6 +1,6 @@
 //! Acquisitions and renewals, which count only when replicas have confirmed them, if that was asked for.
 
-use std::{sync::Arc, time::Duration};
+use std::{iter, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -75,6 +75,7 @@ impl RedisStore {
         overtake: bool,
         first: Option<Fence>,
     ) -> Result<(HandedOff, AcquiredFrom), StoreError> {
+        self.unwatch(iter::once(from));
         let CallAnswer { mut value, repeated, shortfall, .. } =
             self.counting.send(self.encoder.hand_off(from, to, overtake, first)).await?;
         let mut known = AcquiredFrom::without_clock(Vec::new());
@@ -122,16 +123,51 @@ impl RedisStore {
         &self,
         renewals: Vec<&Renewal<'_>>,
     ) -> Result<CallAnswers<Renewed>, StoreError> {
+        let key = |hold: &Hold| self.encoder.main(&hold.resource);
+        let without_owner = renewals.iter().filter(|(hold, _)| hold.owner.is_none());
+        let watched = without_owner.map(|(hold, (ttl, _))| (key(hold), hold.token, *ttl));
+        let watch = self.watch.as_ref().filter(|watch| watch.is_told());
+        let mut watch = watch.map(|watch| (watch, watch.asks(watched)));
         // On a connection of its own: nothing that waits for an answer is ahead of it.
-        let sent = match self.renewals.send(self.encoder.renew(&renewals)).await {
+        let sent = match self.renewals.send(self.encoder.renew(&renewals, watch.is_some())).await {
             // The server may have no room for one more connection.
-            Err(StoreError::Unavailable { .. }) => self.counting.send(self.encoder.renew(&renewals)).await,
+            Err(StoreError::Unavailable { .. }) => {
+                watch = None;
+                self.counting.send(self.encoder.renew(&renewals, false)).await
+            }
             sent => sent,
         };
-        let CallAnswer { value, shortfall, .. } = sent?;
-        calls::answers(value, &renewals, |_, answer| match (decode::renewed(answer)?, &shortfall) {
-            (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
-            (renewed, _) => Ok(renewed),
+        let CallAnswer { value, shortfall, connection, .. } = sent?;
+        calls::answers(value, &renewals, |(hold, (ttl, _)), answer| {
+            let renewed = decode::renewed(answer)?;
+            if let Some((watch, count)) = watch {
+                let holds = renewed == Renewed::Extended;
+                watch.answered((&key(hold), hold.token), holds, Some(*ttl), (count, connection));
+            }
+            match (renewed, &shortfall) {
+                (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
+                (renewed, _) => Ok(renewed),
+            }
         })
+    }
+
+    /// Asks whether a token holds. A lease that is watched stays so by the question.
+    pub(super) async fn holds(&self, hold: &Hold) -> Result<bool, StoreError> {
+        let (call, key) = (self.encoder.is_held(hold), self.encoder.main(&hold.resource));
+        let watched = self.watch.as_ref().and_then(|watch| Some((watch, watch.looks(&key, hold.token)?)));
+        let Some((watch, count)) = watched else {
+            return decode::is_held(self.topology.send(&call).await?.value);
+        };
+        let CallAnswer { value, connection, .. } = self.renewals.send(call).await?;
+        let holds = decode::is_held(value)?;
+        watch.answered((&key, hold.token), holds, None, (count, connection));
+        Ok(holds)
+    }
+
+    /// Ends the watch over what is about to be released.
+    pub(super) fn unwatch<'a>(&self, holds: impl Iterator<Item = &'a Hold>) {
+        if let Some(watch) = &self.watch {
+            watch.forget(holds.map(|hold| (self.encoder.main(&hold.resource), hold.token)));
+        }
     }
 }

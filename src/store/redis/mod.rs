@@ -14,7 +14,7 @@ mod thin;
 mod vouched;
 mod wire;
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 pub use self::{
     credentials::{Credentials, CredentialsProvider},
@@ -27,12 +27,13 @@ use self::{
         status::KnownIncarnation,
         topology::Topology,
         urls::{self, NamedServers},
+        watch::Watch,
     },
     replicas::Replicas,
     vouched::Thin,
     wire::{encoder::Encoder, scripts},
 };
-use crate::core::InvalidValue;
+use crate::core::{InvalidValue, ensure};
 #[cfg(any(doc, test))]
 use crate::store::Store;
 #[cfg(doc)]
@@ -71,7 +72,8 @@ use crate::store::StoreError;
 /// `PEXPIRE`, `PEXPIREAT`, `HSET`, `HGET`, `HDEL`, `HLEN`, `HINCRBY`, `ZADD`, `ZREM`, `ZCARD`, `ZCOUNT`, `ZSCORE`,
 /// `ZRANK`, `ZRANGE`, `ZREVRANGE`, `ZRANGEBYSCORE`, `PUBLISH`, `SUBSCRIBE` and
 /// `PING`. Free locks are taken without scripts if the user also has `INCRBY`. Listing resources also needs
-/// `SCAN`, confirmation by replicas `WAIT`, Sentinel `ROLE`, a cluster `CLUSTER SLOTS` and `ASKING`, and a quorum `INFO`.
+/// `SCAN`, confirmation by replicas `WAIT`, Sentinel `ROLE`, a cluster `CLUSTER SLOTS` and `ASKING`, a quorum `INFO`,
+/// and [watching leases](RedisOptions::watch_leases) `CLIENT TRACKING`.
 ///
 /// If some of these rights are missing, a verb may stop half-way, answer [`StoreError::Denied`], and have done a part
 /// all the same. One name that is out of bounds denies everything that goes out in one call with it.
@@ -92,6 +94,8 @@ pub struct RedisStore {
     counting: Replicas,
     /// The same for renewals alone, which stand behind nothing else.
     renewals: Replicas,
+    /// The watch over the leases that are renewed.
+    watch: Option<Arc<Watch>>,
     encoder: Encoder,
     thin: Thin,
     known: KnownIncarnation,
@@ -125,7 +129,7 @@ impl RedisStore {
     pub fn with_options(url: &str, options: RedisOptions) -> Result<Self, InvalidValue> {
         options.check()?;
         let named = urls::named(url, &options)?;
-        Ok(Self::on(named, without_user(url), options))
+        Self::on(named, without_user(url), options)
     }
 
     /// Creates a store on the server of this client, with these options: for an application that has a client already, with
@@ -153,7 +157,7 @@ impl RedisStore {
         options.check()?;
         let server = clients::of_client(client, &options)?;
         let address = clients::url_of(&server);
-        Ok(Self::on(NamedServers::One(Box::new(server)), address, options))
+        Self::on(NamedServers::One(Box::new(server)), address, options)
     }
 
     /// Creates a store on the master of a service, by clients of all its sentinels. The client of any `server` of the service has the
@@ -175,7 +179,7 @@ impl RedisStore {
         let sentinels = sentinels.collect::<Result<_, _>>()?;
         let nodes = Nodes(clients::of_client(server, &options)?);
         let named = NamedServers::Sentinel { sentinels, service: service.to_owned(), nodes };
-        Ok(Self::on(named, address, options))
+        Self::on(named, address, options)
     }
 
     /// Creates a store on a cluster, by clients of some of its nodes. The first has the certificates, the user and the password for
@@ -200,19 +204,24 @@ impl RedisStore {
         let address = format!("cluster of {}", clients::urls_of("nodes", nodes)?);
         let seeds = nodes.iter().map(clients::node_of).collect::<Result<_, _>>()?;
         let nodes = Nodes(clients::of_client(&nodes[0], &options)?);
-        Ok(Self::on(NamedServers::Cluster { seeds, nodes }, address, options))
+        Self::on(NamedServers::Cluster { seeds, nodes }, address, options)
     }
 
     /// Creates a store on these servers; `address` says where they are, without user and password.
-    fn on(named: NamedServers, address: String, options: RedisOptions) -> Self {
+    fn on(named: NamedServers, address: String, options: RedisOptions) -> Result<Self, InvalidValue> {
+        let is_cluster = matches!(named, NamedServers::Cluster { .. });
+        let may_watch = !options.watch_leases || !is_cluster && options.replicas_ack == 0;
+        let allowed = "false on a cluster, and with store.replicas_ack";
+        ensure(may_watch, "store.watch_leases", true, allowed)?;
         let topology = Topology::new(named, scripts::loading(), &options);
         let counting = Replicas::new(topology.clone(), &options);
-        let renewals = Replicas::new(topology.clone_connections(), &options);
+        let watch = options.watch_leases.then(Arc::<Watch>::default);
+        let renewals = Replicas::new(topology.clone_connections(watch.clone()), &options);
         let thin = Thin::new(topology.is_cluster(), &options);
         let RedisOptions { prefix, layout, fence_retention, response_timeout, .. } = options;
         let encoder = Encoder::new(layout, prefix, fence_retention, topology.is_cluster());
         let known = KnownIncarnation::default();
-        Self { topology, counting, renewals, encoder, thin, known, response_timeout, address }
+        Ok(Self { topology, counting, renewals, watch, encoder, thin, known, response_timeout, address })
     }
 }
 

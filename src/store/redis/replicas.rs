@@ -24,7 +24,7 @@ const MOST_AT_ONCE: usize = 64;
 
 /// The sender of calls that count only when replicas have confirmed them, if that is asked for.
 pub(super) struct Replicas {
-    topology: Topology,
+    pub(super) topology: Topology,
     wanted: u32,
     response_timeout: Duration,
     /// The idle connections to these servers.
@@ -63,7 +63,7 @@ impl Replicas {
         // A connection is not used again if something failed on it, or if the caller has left it: a `WAIT` may still
         // hold it up.
         let idle = self.idle.lock().pop();
-        let connection = idle.unwrap_or_else(|| self.topology.clone_connections());
+        let connection = idle.unwrap_or_else(|| self.topology.clone_connections(None));
         let sent = connection.send(&call.confirmed_by(wanted, response_timeout / 2)).await;
         match &sent {
             Ok(_) => self.idle.lock().push(connection),

@@ -55,6 +55,7 @@ impl Store for RedisStore {
 
     fn release_each<'a>(&'a self, releases: &'a [(&'a Hold, Duration)]) -> Replies<'a, Released> {
         let send = async move |open: Vec<&'a (&'a Hold, Duration)>, _| {
+            self.unwatch(open.iter().map(|(hold, _)| *hold));
             let CallAnswer { value, repeated, .. } = self.topology.send(&self.encoder.release(&open)).await?;
             calls::answers(value, &open, |_, answer| certain(decode::released(answer)?, repeated))
         };
@@ -97,7 +98,7 @@ impl Store for RedisStore {
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        self.ask(self.encoder.is_held(hold), &hold.resource, decode::is_held).boxed()
+        self.holds(hold).map(|answer| answer.map_err(|error| error.about(&hold.resource))).boxed()
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {
@@ -159,12 +160,16 @@ impl Store for RedisStore {
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {
-        if self.encoder.is_plain() {
-            return stream::empty().boxed();
-        }
         let prefix = &self.encoder.prefix;
         let channels = vec![keys::channel(prefix, inbox).to_string(), keys::channel_of_all(prefix)];
-        self.topology.notifications(channels)
+        let told = match self.encoder.is_plain() {
+            true => stream::empty().boxed(),
+            false => self.topology.notifications(channels),
+        };
+        match self.watch.clone() {
+            None => told,
+            Some(watch) => stream::select(told, self.renewals.topology.doubts(watch)).boxed(),
+        }
     }
 
     fn server_load(&self) -> Reply<'_, Vec<ServerLoad>> {

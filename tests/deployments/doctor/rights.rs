@@ -44,6 +44,17 @@ async fn each_right_of_the_guide_is_missed_by_its_name() {
 }
 
 #[tokio::test]
+async fn the_right_of_a_watch_over_leases_is_missed_if_they_are_to_be_watched() {
+    let server = RedisServer::with_args(&GOOD);
+    let url = make_user(&server, &[]);
+    let diagnosis = examine(&url, "store.watch_leases = true").await;
+    let finding = only(&diagnosis, Severity::Warning, "rights", Some(&address(&server)));
+    assert!(finding.advice.ends_with(" +client|tracking"), "{finding}");
+    make_user(&server, &["+client|tracking"]);
+    assert!(examine(&url, "store.watch_leases = true").await.findings.is_empty());
+}
+
+#[tokio::test]
 async fn keys_and_channels_out_of_bounds_are_named() {
     let server = RedisServer::with_args(&GOOD);
     for (change, severity, right) in [

@@ -1,9 +1,10 @@
 //! A master that dies, is replaced, freezes; and a sentinel that is wrong.
 
-use leasehold::store::Store;
+use leasehold::{Acquire, LockManager, LossReason, store::Store};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use futures_util::future::join_all;
+use tokio::time::timeout;
 
 use crate::deployments::failover::{
     callers::work_while,
@@ -11,7 +12,7 @@ use crate::deployments::failover::{
     *,
 };
 use leasehold_testing::servers::{RedisServer, Replicated, Sentinels};
-use leasehold_testing::waiting::{eventually, until};
+use leasehold_testing::waiting::{PATIENCE, eventually, until};
 
 /// The name of the counter that stays.
 const FENCE: &str = "leasehold:fence";
@@ -74,6 +75,25 @@ async fn a_master_that_is_frozen_is_left_for_the_next_one() {
     let after = servers.master();
     nobody_spoke_to_the_other(&servers, [before, after]);
     wait_until_only_the_fence_is_left(&servers.servers[after]);
+}
+
+#[actix::test]
+async fn a_holder_whose_lease_the_next_master_does_not_know_is_told() {
+    let mut servers = Sentinels::calm();
+    let store = with(&servers.url(), RedisOptions { watch_leases: true, ..patient() });
+    let locks = LockManager::builder(store).start().unwrap();
+    let lease = locks.send(Acquire::new("r").ttl(10 * TTL).wait(PATIENCE)).await.unwrap().unwrap();
+    // The next renewal is due in hours.
+    lease.renew().await.unwrap();
+    let before = servers.master();
+    servers.servers[before].kill();
+    servers.wait_for_another(before);
+    let after = servers.master();
+    eventually("the next master writes", async || {
+        servers.servers[after].try_command(&["DEL", "leasehold:{r}"]).is_ok()
+    })
+    .await;
+    assert_eq!(timeout(PATIENCE, lease.lost()).await, Ok(LossReason::NotHeld));
 }
 
 #[tokio::test]

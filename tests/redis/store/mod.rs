@@ -19,6 +19,7 @@ mod stepped;
 mod thin;
 mod together;
 mod waiting;
+mod watch;
 mod wrong_kind;
 
 use std::collections::BTreeMap;

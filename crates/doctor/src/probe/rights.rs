@@ -19,7 +19,7 @@ use super::{
 /// A command with arguments that do nothing to a key that is not there. `KEY` and `CHANNEL` stand for ours.
 type Try = (Purpose, &'static str);
 
-use Purpose::{HandOvers, Lists, Locks, LongValues, PlainCommands};
+use Purpose::{HandOvers, Lists, Locks, LongValues, PlainCommands, Watch};
 
 const BOTH: &[Try] = &[
     // No script has this digest, and this text is no script.
@@ -74,12 +74,13 @@ pub(super) async fn lacks(
     exchange: &mut Exchange,
 ) -> Result<Vec<MissingRight>, StoreError> {
     let options = asking.options;
-    let wanted: [(bool, &[Try]); 7] = [
+    let wanted: [(bool, &[Try]); 8] = [
         (true, BOTH),
         (options.layout == Layout::Full, FULL),
         (options.replicas_ack > 0, &[(Locks, "WAIT 0 1")]),
         (asking.sentinel, &[(Locks, "ROLE")]),
         (true, &[(Lists, "SCAN 0 MATCH KEY COUNT 1")]),
+        (options.watch_leases, &[(Watch, "CLIENT TRACKING OFF")]),
         (options.layout == Layout::Full && options.replicas_ack == 0 && !asking.cluster, THIN),
         // `ASKING` is about the command after it, so it comes last.
         (asking.cluster, &[(Locks, "CLUSTER SLOTS"), (Locks, "ASKING")]),
@@ -131,7 +132,7 @@ fn lack(prefix: &str, purpose: Purpose, command: &str, answer: &Value) -> Option
 fn right(command: &str) -> String {
     let mut words = command.split(' ');
     let mut right = format!("+{}", words.next().unwrap_or_default());
-    if let Some(sub) = words.next().filter(|_| ["+SCRIPT", "+CLUSTER"].contains(&&*right)) {
+    if let Some(sub) = words.next().filter(|_| ["+SCRIPT", "+CLUSTER", "+CLIENT"].contains(&&*right)) {
         right = format!("{right}|{sub}");
     }
     right.to_lowercase()

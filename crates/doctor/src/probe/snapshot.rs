@@ -93,6 +93,8 @@ pub enum Purpose {
     PlainCommands,
     /// Listing resources.
     Lists,
+    /// Hearing at once that a lease is lost.
+    Watch,
 }
 
 /// One sentinel.

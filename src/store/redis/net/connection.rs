@@ -26,6 +26,7 @@ use crate::store::{
         server::is_refusal,
         silence::{self, Silence},
         subscriber::Subscriber,
+        watch::Watch,
     },
 };
 
@@ -40,6 +41,8 @@ pub(crate) struct Connection {
     link: Arc<Mutex<Link>>,
     /// Held by the call that looks whether an idle connection is still there. The others wait in their order.
     looking: tokio::sync::Mutex<()>,
+    /// Told of changes on it, if leases are watched.
+    watch: Option<Arc<Watch>>,
 }
 
 type Opening = Shared<BoxFuture<'static, Result<OpenConnection, StoreError>>>;
@@ -73,12 +76,12 @@ impl Connection {
     pub(crate) fn new(endpoint: Endpoint, greeting: Arc<Pipeline>, options: &RedisOptions) -> Self {
         let &RedisOptions { connect_timeout, response_timeout, .. } = options;
         let (link, looking) = Default::default();
-        Self { endpoint, greeting, connect_timeout, response_timeout, link, looking }
+        Self { endpoint, greeting, connect_timeout, response_timeout, link, looking, watch: None }
     }
 
-    pub(crate) fn clone_connections(&self) -> Self {
+    pub(crate) fn clone_connections(&self, watch: Option<Arc<Watch>>) -> Self {
         let (endpoint, greeting) = (self.endpoint.clone(), Arc::clone(&self.greeting));
-        Self { endpoint, greeting, link: Arc::default(), looking: Default::default(), ..*self }
+        Self { endpoint, greeting, link: Arc::default(), looking: Default::default(), watch, ..*self }
     }
 
     pub(crate) fn subscriber(&self, channels: Vec<String>) -> Subscriber {
@@ -298,10 +301,10 @@ impl Connection {
     /// Opens a connection in a task of its own, so that a caller that gives up does not stop it for the others.
     fn start_opening(&self) -> Opening {
         let (endpoint, greeting) = (self.endpoint.clone(), Arc::clone(&self.greeting));
-        let (time, of_an_answer) = (self.connect_timeout, self.response_timeout);
+        let (time, of_an_answer, watch) = (self.connect_timeout, self.response_timeout, self.watch.clone());
         let task = tokio::spawn(async move {
             let missing = || format!("{endpoint:?}: no connection");
-            within(time, missing, connect(&endpoint, &greeting, of_an_answer)).await
+            within(time, missing, connect(&endpoint, &greeting, of_an_answer, watch.as_ref())).await
         });
         let ended = |_| Err(StoreError::unavailable("the task that opens the connection ended"));
         async move { task.await.unwrap_or_else(ended) }.boxed().shared()

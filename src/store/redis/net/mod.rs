@@ -22,3 +22,4 @@ mod tls;
 pub(crate) mod topology;
 pub(crate) mod url_parts;
 pub(crate) mod urls;
+pub(crate) mod watch;

@@ -25,6 +25,7 @@ use crate::{
                 endpoint::Endpoint,
                 opening::{address, dial, opened_at},
                 server::is_of_rights,
+                watch::Watch,
             },
         },
     },
@@ -81,10 +82,14 @@ pub(super) async fn connect(
     endpoint: &Endpoint,
     greeting: &Pipeline,
     within: Duration,
+    watch: Option<&Arc<Watch>>,
 ) -> Result<OpenConnection, StoreError> {
     let (server, master) = endpoint.find().await?;
     let open = |client| async move {
-        let mut connection = dial(&client).await?;
+        let mut connection = match watch {
+            None => dial(&client).await?,
+            Some(watch) => watch.dial(&client).await?,
+        };
         endpoint.check(&mut connection).await?;
         greeting.exec_async(&mut connection).await.map_err(first_of_many)?;
         Ok(connection)

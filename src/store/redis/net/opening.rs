@@ -26,8 +26,11 @@ const MOST_SAID: u64 = 4_096;
 
 /// Opens a connection. The caller keeps the times, and not the client library: so there is one kind of timeout.
 pub(crate) async fn dial(client: &Client) -> RedisResult<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    client.get_multiplexed_async_connection_with_config(&config).await
+    client.get_multiplexed_async_connection_with_config(&untimed()).await
+}
+
+pub(crate) fn untimed() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None)
 }
 
 /// Waits for something for a limited time. `missing` is what there is not after it.

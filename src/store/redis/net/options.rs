@@ -50,6 +50,10 @@ pub struct RedisOptions {
     /// The time for which the last fencing number is kept. It matters only if the server's clock steps back: by less
     /// than this, fences still grow. A node of a quorum keeps the number for ever. From 1 s to 365 days. Default: 1 h.
     pub fence_retention: Duration,
+    /// True if the server is to tell when anybody takes, deletes, evicts or flushes an exclusive lease without an owner that was
+    /// renewed; otherwise the next renewal finds that out. Not on a cluster, nor with [`replicas_ack`](Self::replicas_ack). The
+    /// user needs `CLIENT TRACKING`. Default: false.
+    pub watch_leases: bool,
 }
 
 /// The layout of locks on a Redis server.
@@ -86,6 +90,7 @@ impl Default for RedisOptions {
             response_timeout: Duration::from_millis(500),
             keepalive: 30 * SECOND,
             fence_retention: 3600 * SECOND,
+            watch_leases: false,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use redis::Pipeline;
 
 use crate::store::{
@@ -14,6 +14,7 @@ use crate::store::{
         endpoint::{Endpoint, Sentinels},
         options::RedisOptions,
         urls::NamedServers,
+        watch::Watch,
     },
 };
 
@@ -40,10 +41,10 @@ impl Topology {
         Self::One(Arc::new(Connection::new(endpoint, Arc::new(greeting), options)))
     }
 
-    /// Returns the same servers, on connections of their own.
-    pub(crate) fn clone_connections(&self) -> Self {
+    /// Returns the same servers, on connections of their own. On one server `watch` is told of changes.
+    pub(crate) fn clone_connections(&self, watch: Option<Arc<Watch>>) -> Self {
         match self {
-            Self::One(connection) => Self::One(Arc::new(connection.clone_connections())),
+            Self::One(connection) => Self::One(Arc::new(connection.clone_connections(watch))),
             Self::Cluster(cluster) => Self::Cluster(cluster.clone_connections()),
         }
     }
@@ -74,5 +75,16 @@ impl Topology {
             Self::One(connection) => connection.subscriber(channels).notifications().boxed(),
             Self::Cluster(cluster) => cluster.notifications(channels).boxed(),
         }
+    }
+
+    /// Returns the doubts of this watch, which is told of changes on these connections.
+    pub(crate) fn doubts(&self, watch: Arc<Watch>) -> Notifications {
+        let Self::One(connection) = self else { return stream::empty().boxed() };
+        let connection = Arc::clone(connection);
+        let number = move || {
+            let connection = Arc::clone(&connection);
+            async move { connection.number().await }
+        };
+        watch.doubts(number).boxed()
     }
 }

@@ -98,7 +98,16 @@ impl Encoder {
         call
     }
 
-    pub(crate) fn renew(&self, renewals: &[&Renewal<'_>]) -> Call {
+    /// Returns the main key of a resource.
+    pub(crate) fn main(&self, resource: &ResourceName) -> Vec<u8> {
+        match self.layout {
+            Layout::Full => keys::of_resource(&self.prefix, resource, ""),
+            Layout::Plain => keys::plain(&self.prefix, resource),
+        }
+    }
+
+    /// Encodes renewals. If the keys are `watched`, they are read at the end.
+    pub(crate) fn renew(&self, renewals: &[&Renewal<'_>], watched: bool) -> Call {
         let script = self.either(&scripts::RENEW, &scripts::PLAIN_RENEW);
         let mut call = self.call(script, renewals.iter().map(|it| &it.hold.resource), false);
         for Renewal { hold, ttl, fence, metadata } in renewals {
@@ -110,7 +119,7 @@ impl Encoder {
             };
             call.arg(metadata.as_deref().map(record::json).unwrap_or_default());
         }
-        call
+        if watched { call.with(1) } else { call }
     }
 
     pub(crate) fn release(&self, releases: &[&(&Hold, Duration)]) -> Call {

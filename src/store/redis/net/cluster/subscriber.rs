@@ -136,7 +136,7 @@ impl ClusterSubscriber {
                 return first.then_some(notification);
             }
             // Each holder knows what it has been told.
-            Notification::ToHolders(..) => return Some(notification),
+            Notification::ToHolders(..) | Notification::Doubted(_) => return Some(notification),
             Notification::Subscribed => true,
             Notification::Disconnected(_) => false,
         };

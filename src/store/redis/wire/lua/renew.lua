@@ -1,9 +1,11 @@
 -- renew: counts the end of each live hold anew.
 --
 -- KEYS     the main key of each request
--- ARGV     [2] on: for each request a token and '-' · ttl ms · the fence that its holder was told, or nothing · new metadata or nothing
+-- ARGV     [2] on: for each request a token and '-' · ttl ms · the fence that its holder was told, or nothing · new metadata or nothing;
+--          behind them 1 if the keys of single holders are to be read at the end, by a client that the server tells of later changes
 -- answers  for each request 1: extended · 0: not held · corrupt reason
-local size, answers, put_off = 4, { ARGV[1] }, {}
+local size, answers, put_off, extended = 4, { ARGV[1] }, {}, {}
+local watched = ARGV[2 + size * #KEYS]
 
 -- A value in another form than a string is nil.
 local values, written = redis.pcall('MGET', unpack(KEYS)), {}
@@ -31,10 +33,16 @@ for i = 1, #KEYS do
   end
   if answer then
     answers[i + 1] = answer
+    if watched then
+      extended[#extended + 1] = main
+    end
   else
     -- Later requests for the same resource have to wait for this one.
     put_off[#put_off + 1], put_off[main] = i, true
   end
+end
+if extended[1] then
+  redis.call('EXISTS', unpack(extended))
 end
 if not put_off[1] then
   return answers
@@ -69,6 +77,9 @@ local function serve(first)
     else
       redis.call('HSET', records, token, record)
     end
+  end
+  if watched and state.holder then
+    redis.call('EXISTS', main)
   end
   return 1
 end

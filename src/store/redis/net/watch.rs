@@ -1,0 +1,336 @@
+//! The watch over leases: the server tells on the connection of renewals when anybody else changes a key that was renewed there.
+//!
+//! It is told by `CLIENT TRACKING ON NOLOOP`, once for each time that the connection has read a key: a renewal reads it at its
+//! end. What the server tells is only a doubt. The manager asks whether the token holds, which reads the key on the same
+//! connection, so the server tells of the next change as well.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{Stream, stream};
+use parking_lot::Mutex;
+use redis::{Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value, aio::MultiplexedConnection};
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant, timeout_at},
+};
+
+use crate::{
+    core::Token,
+    store::{
+        Notification, StoreError,
+        redis::net::opening::{address, dial, untimed},
+    },
+};
+
+/// The longest time between two looks at the connection.
+const PERIOD: Duration = Duration::from_secs(1);
+/// The shortest time between two doubts of one lease: somebody may change its key again and again, and a server that tracks too
+/// many keys tells of changes that there were not.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// The leases that are renewed on one connection. One whose renewal has no answer yet is not doubted.
+#[derive(Default)]
+pub(crate) struct Watch {
+    leases: Mutex<HashMap<Vec<u8>, Watched>>,
+    /// Counts what the server has told.
+    told: watch::Sender<u64>,
+    listeners: Mutex<Vec<mpsc::UnboundedSender<Token>>>,
+    /// True if the server tells nothing on the current connection.
+    refused: AtomicBool,
+}
+
+#[derive(Clone)]
+struct Watched {
+    token: Token,
+    /// The number of the connection on which it was seen held last.
+    held_on: Option<u64>,
+    /// The count at the last change that no answer has explained.
+    doubted: Option<u64>,
+    quiet_until: Instant,
+    ends: Instant,
+}
+
+impl Watch {
+    /// Opens a connection on which the server tells of changes. If it cannot, or the user may not, the connection is one as any
+    /// other.
+    pub(super) async fn dial(self: &Arc<Self>, client: &Client) -> RedisResult<MultiplexedConnection> {
+        let refusal = match self.dial_told(client).await {
+            Err(error) if !error.is_io_error() => error,
+            dialled => {
+                self.refused.fetch_and(dialled.is_err(), Ordering::Relaxed);
+                return dialled;
+            }
+        };
+        let connection = dial(client).await?;
+        if !self.refused.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                server = %address(client), error = %refusal,
+                "leases are not watched (store.watch_leases): their loss is found at their next renewal"
+            );
+        }
+        Ok(connection)
+    }
+
+    async fn dial_told(self: &Arc<Self>, client: &Client) -> RedisResult<MultiplexedConnection> {
+        let info = client.get_connection_info().clone();
+        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        let watch = Arc::clone(self);
+        let config = untimed().set_push_sender(move |push| {
+            watch.hear(&push);
+            Ok::<_, Infallible>(())
+        });
+        let client = Client::open(info.set_redis_settings(settings))?;
+        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        redis::cmd("CLIENT").arg(&["TRACKING", "ON", "NOLOOP"]).exec_async(&mut connection).await?;
+        Ok(connection)
+    }
+
+    /// Handles what the server tells unasked. A flush names no key: everything has changed.
+    fn hear(&self, PushInfo { kind, data }: &PushInfo) {
+        let mut leases = self.leases.lock();
+        let count = *self.told.borrow() + 1;
+        let mut is_news = *kind == PushKind::Disconnection;
+        let mut doubt = |watched: &mut Watched| {
+            watched.doubted = Some(count);
+            is_news = true;
+        };
+        match data.first() {
+            Some(Value::Array(keys)) if *kind == PushKind::Invalidate => {
+                let keys = keys.iter().filter_map(|key| match key {
+                    Value::BulkString(key) => Some(key),
+                    _ => None,
+                });
+                keys.for_each(|key| leases.get_mut(key).into_iter().for_each(&mut doubt));
+            }
+            _ if *kind == PushKind::Invalidate => leases.values_mut().for_each(doubt),
+            _ => {}
+        }
+        if is_news {
+            self.told.send_replace(count);
+        }
+    }
+
+    /// Returns true if the keys of a renewal are to be read at its end.
+    pub(crate) fn is_told(&self) -> bool {
+        !self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Records that these are about to be renewed. Returns the count for [`answered`](Self::answered).
+    pub(crate) fn asks(&self, renewals: impl Iterator<Item = (Vec<u8>, Token, Duration)>) -> u64 {
+        let (mut leases, now) = (self.leases.lock(), Instant::now());
+        for (key, token, ttl) in renewals {
+            let new = Watched { token, held_on: None, doubted: None, quiet_until: now, ends: now + ttl };
+            let watched = leases.entry(key).or_insert_with(|| new.clone());
+            if watched.token != token {
+                *watched = new;
+            }
+        }
+        *self.told.borrow()
+    }
+
+    /// Returns the count for [`answered`](Self::answered) if this lease is watched, and its key is about to be read.
+    pub(crate) fn looks(&self, key: &[u8], token: Token) -> Option<u64> {
+        let leases = self.leases.lock();
+        leases.get(key).filter(|watched| watched.token == token).map(|_| *self.told.borrow())
+    }
+
+    /// Records the answer to what was sent at this `count`, on the connection of this number. A renewal has a `ttl`.
+    pub(crate) fn answered(
+        &self,
+        (key, token): (&[u8], Token),
+        holds: bool,
+        ttl: Option<Duration>,
+        (count, connection): (u64, u64),
+    ) {
+        let mut leases = self.leases.lock();
+        let Some(watched) = leases.get_mut(key).filter(|watched| watched.token == token) else { return };
+        if !holds {
+            leases.remove(key);
+            return;
+        }
+        watched.held_on = Some(connection);
+        watched.doubted = watched.doubted.filter(|doubted| *doubted > count);
+        watched.ends = ttl.map_or(watched.ends, |ttl| Instant::now() + ttl);
+    }
+
+    /// Records that these are about to be released.
+    pub(crate) fn forget(&self, holds: impl Iterator<Item = (Vec<u8>, Token)>) {
+        let mut leases = self.leases.lock();
+        for (key, token) in holds {
+            if leases.get(&key).is_some_and(|watched| watched.token == token) {
+                leases.remove(&key);
+            }
+        }
+    }
+
+    /// Returns the doubts from now on, without an end. While they are polled the connection is looked at. `number` makes sure that it
+    /// is there, and returns its number.
+    pub(super) fn doubts<F>(
+        self: Arc<Self>,
+        number: impl Fn() -> F + Send + Sync,
+    ) -> impl Stream<Item = Notification> + Send
+    where
+        F: Future<Output = Result<u64, StoreError>> + Send,
+    {
+        let (listener, doubts) = mpsc::unbounded_channel();
+        self.listeners.lock().push(listener);
+        let told = self.told.subscribe();
+        stream::unfold((self, number, doubts, told), |(watch, number, mut doubts, mut told)| async move {
+            loop {
+                if let Ok(token) = doubts.try_recv() {
+                    return Some((Notification::Doubted(token), (watch, number, doubts, told)));
+                }
+                // The watch is there, and so is the sender. Other listeners may have been told meanwhile.
+                let _ = timeout_at(Instant::now() + PERIOD, told.changed()).await;
+                if !watch.leases.lock().is_empty()
+                    && let Ok(number) = number().await
+                {
+                    watch.tell(number);
+                }
+            }
+        })
+    }
+
+    /// Tells the listeners of what is doubted. What was seen held on another connection than the current one is.
+    fn tell(&self, connection: u64) {
+        let (mut leases, mut listeners) = (self.leases.lock(), self.listeners.lock());
+        let (now, count) = (Instant::now(), *self.told.borrow());
+        leases.retain(|_, watched| watched.ends > now);
+        for watched in leases.values_mut() {
+            if watched.held_on.is_some_and(|held_on| held_on != connection) {
+                (watched.held_on, watched.doubted) = (Some(connection), Some(count));
+            }
+            if watched.held_on.is_some() && watched.doubted.is_some() && watched.quiet_until <= now {
+                watched.quiet_until = now + PAUSE;
+                listeners.retain(|listener| listener.send(watched.token).is_ok());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, StreamExt, future::ready};
+
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(60);
+    const TOKEN: Token = Token::from_bits(7);
+
+    /// The watch over one lease, and its doubts. The connection has this number.
+    fn watch(number: u64) -> (Arc<Watch>, impl Stream<Item = Notification>) {
+        let watch = Arc::<Watch>::default();
+        let doubts = Box::pin(Arc::clone(&watch).doubts(move || ready(Ok(number))));
+        (watch, doubts)
+    }
+
+    fn asks(watch: &Watch) -> u64 {
+        watch.asks([(b"key".to_vec(), TOKEN, TTL)].into_iter())
+    }
+
+    fn is_held(watch: &Watch, count: u64, connection: u64) {
+        watch.answered((b"key", TOKEN), true, Some(TTL), (count, connection));
+    }
+
+    fn told(watch: &Watch, key: &[u8]) {
+        let keys = vec![Value::Array(vec![Value::BulkString(key.into())])];
+        watch.hear(&PushInfo { kind: PushKind::Invalidate, data: keys });
+    }
+
+    /// Counts the doubts in this time.
+    async fn doubts_in(time: Duration, doubts: &mut (impl Stream<Item = Notification> + Unpin)) -> usize {
+        let mut count = 0;
+        let end = Instant::now() + time;
+        while let Ok(Some(doubt)) = timeout_at(end, doubts.next()).await {
+            assert!(matches!(doubt, Notification::Doubted(TOKEN)), "{doubt:?}");
+            count += 1;
+        }
+        count
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_not_seen_held_is_not_doubted() {
+        let (watch, mut doubts) = watch(0);
+        told(&watch, b"key");
+        let count = asks(&watch);
+        told(&watch, b"key");
+        watch.hear(&PushInfo { kind: PushKind::Invalidate, data: vec![Value::Nil] });
+        watch.hear(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
+        assert_eq!(doubts_in(TTL / 2, &mut doubts).await, 0);
+        // The change may have come after the renewal.
+        is_held(&watch, count, 0);
+        assert_eq!(doubts_in(PAUSE, &mut doubts).await, 1);
+        watch.answered((b"key", TOKEN), false, None, (asks(&watch), 0));
+        told(&watch, b"key");
+        assert_eq!(doubts_in(TTL, &mut doubts).await, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_is_changed_again_and_again_is_doubted_once_in_a_while() {
+        let (watch, mut doubts) = watch(0);
+        is_held(&watch, asks(&watch), 0);
+        let mut count = 0;
+        for _ in 0..1_000 {
+            told(&watch, b"key");
+            told(&watch, b"another");
+            count += doubts_in(TTL / 2_000, &mut doubts).await;
+            let looked = watch.looks(b"key", TOKEN).unwrap();
+            watch.answered((b"key", TOKEN), true, None, (looked, 0));
+        }
+        assert!((4..=7).contains(&count), "{count} in 30 s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_doubt_without_an_answer_is_told_again_until_the_lease_has_ended() {
+        let (watch, mut doubts) = watch(0);
+        is_held(&watch, asks(&watch), 0);
+        told(&watch, b"key");
+        assert!((10..=13).contains(&doubts_in(TTL, &mut doubts).await));
+        assert_eq!(doubts_in(TTL, &mut doubts).await, 0);
+        assert!(watch.leases.lock().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_explains_the_changes_before_its_question_alone() {
+        let (watch, mut doubts) = watch(0);
+        is_held(&watch, asks(&watch), 0);
+        told(&watch, b"key");
+        is_held(&watch, asks(&watch), 0);
+        assert_eq!(doubts_in(PAUSE, &mut doubts).await, 0);
+        let count = asks(&watch);
+        told(&watch, b"key");
+        is_held(&watch, count, 0);
+        assert_eq!(doubts_in(PAUSE / 2, &mut doubts).await, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_connection_doubts_what_was_read_on_the_one_before_and_only_once() {
+        let (watch, mut doubts) = watch(1);
+        is_held(&watch, asks(&watch), 1);
+        assert_eq!(doubts_in(PAUSE, &mut doubts).await, 0);
+        is_held(&watch, asks(&watch), 0);
+        assert_eq!(doubts_in(PAUSE / 2, &mut doubts).await, 1);
+        is_held(&watch, asks(&watch), 1);
+        assert_eq!(doubts_in(TTL / 2, &mut doubts).await, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_released_and_what_somebody_else_holds_is_not_doubted() {
+        let (watch, mut doubts) = watch(0);
+        is_held(&watch, asks(&watch), 0);
+        watch.forget([(b"key".to_vec(), Token::from_bits(8))].into_iter());
+        assert!(watch.looks(b"key", TOKEN).is_some());
+        watch.forget([(b"key".to_vec(), TOKEN)].into_iter());
+        told(&watch, b"key");
+        assert!(doubts_in(TTL, &mut doubts).now_or_never().is_none());
+        assert!(watch.looks(b"key", TOKEN).is_none());
+    }
+}

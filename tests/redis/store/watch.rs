@@ -1,0 +1,302 @@
+//! A lease that was renewed is lost in the store, and its holder is told long before the next renewal (`store.watch_leases`).
+
+use std::{path::Path, sync::Arc};
+
+use actix::Addr;
+use futures_util::StreamExt;
+use leasehold::{
+    Acquire, Lease, LockManager, LossReason, QuorumOptions, QuorumStore,
+    store::{Notification, Notifications, QuorumNode},
+};
+use support::{log::Log, programs};
+use tokio::time::{self, timeout};
+use tracing::Level;
+
+use crate::redis::store::{proxy::Proxy, *};
+use leasehold_testing::waiting::{PATIENCE, eventually};
+
+/// The next renewal is due after a third of it: later than any test waits.
+const HOURS: Duration = Duration::from_secs(10 * 60 * 60);
+const KEY: &str = "leasehold:{r}";
+
+fn watching(url: &str) -> RedisStore {
+    let options = RedisOptions { watch_leases: true, ..patient::patient() };
+    RedisStore::with_options(url, options).unwrap()
+}
+
+/// A lease past its first renewal.
+async fn renewed(locks: &Addr<LockManager>) -> Lease {
+    let lease = locks.send(Acquire::new("r").ttl(HOURS).wait(PATIENCE)).await.unwrap().unwrap();
+    lease.renew().await.unwrap();
+    lease
+}
+
+async fn managed(store: impl Store) -> (Addr<LockManager>, Lease) {
+    let locks = LockManager::builder(Arc::new(store)).start().unwrap();
+    let lease = renewed(&locks).await;
+    (locks, lease)
+}
+
+async fn is_told(lease: &Lease, of: &str) {
+    let reason = timeout(PATIENCE, lease.lost()).await;
+    assert_eq!(reason.unwrap_or_else(|_| panic!("not told of {of}")), LossReason::NotHeld, "{of}");
+}
+
+/// The next token that is doubted.
+async fn doubted(told: &mut Notifications) -> Token {
+    let doubted = async {
+        loop {
+            if let Some(Notification::Doubted(token)) = told.next().await {
+                return token;
+            }
+        }
+    };
+    timeout(PATIENCE, doubted).await.expect("a doubt")
+}
+
+async fn holder_is_told(server: &RedisServer, url: &str) {
+    let (locks, mut lease) = managed(watching(url)).await;
+    for words in [
+        &["DEL", KEY][..],
+        &["PEXPIRE", KEY, "1"],
+        &["FLUSHALL"],
+        &["FLUSHDB"],
+        &["RENAME", KEY, "elsewhere"],
+        &["MOVE", KEY, "1"],
+    ] {
+        server.command(words);
+        is_told(&lease, words[0]).await;
+        lease = renewed(&locks).await;
+    }
+    let (token, another) = (lease.token(), watching(&server.url()));
+    let released = another.release(&Hold { token, ..hold("r", 0) }, Duration::ZERO).await.unwrap();
+    assert_eq!(released, Released::Freed);
+    is_told(&lease, "a release by another process").await;
+    lease = renewed(&locks).await;
+    // While somebody waits a lease has another form.
+    let waiting = locks.send(Acquire::new("r").wait(PATIENCE));
+    let other_manager = LockManager::builder(Arc::new(store(server))).start().unwrap();
+    let other = other_manager.send(Acquire::new("r").wait(PATIENCE));
+    let lost = async {
+        eventually("somebody waits in the store", async || server.keys().len() > 2).await;
+        lease.renew().await.unwrap();
+        server.command(&["DEL", KEY]);
+        is_told(&lease, "DEL while others wait").await;
+        drop(lease);
+    };
+    let one = async |got: Result<_, _>| drop(got.unwrap());
+    tokio::join!(lost, async { one(waiting.await.unwrap()).await }, async {
+        one(other.await.unwrap()).await
+    });
+}
+
+#[actix::test]
+async fn a_holder_is_told_by_redis() {
+    let server = RedisServer::start();
+    holder_is_told(&server, &server.url()).await;
+}
+
+#[actix::test]
+async fn a_holder_is_told_by_redis_6_2() {
+    let server = RedisServer::of(Path::new(&programs::redis_6_2()));
+    holder_is_told(&server, &server.url()).await;
+}
+
+#[actix::test]
+async fn a_holder_is_told_by_valkey_9() {
+    let server = RedisServer::of(Path::new(&programs::valkey_9()));
+    holder_is_told(&server, &server.url()).await;
+}
+
+#[actix::test]
+async fn a_holder_of_a_plain_lock_is_told() {
+    let server = RedisServer::start();
+    let options = RedisOptions { watch_leases: true, layout: leasehold::Layout::Plain, ..patient::patient() };
+    let (_locks, lease) = managed(RedisStore::with_options(&server.url(), options).unwrap()).await;
+    server.command(&["DEL", "leasehold:r"]);
+    is_told(&lease, "DEL").await;
+}
+
+#[actix::test]
+async fn a_holder_is_told_of_an_eviction() {
+    let server = RedisServer::with_args(&["--maxmemory-policy", "allkeys-lru"]);
+    let (_locks, lease) = managed(watching(&server.url())).await;
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    server.try_command(&["SET", "more", "than there is room for"]).unwrap_err();
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    is_told(&lease, "an eviction").await;
+}
+
+#[actix::test]
+async fn a_holder_is_told_when_the_server_comes_back_empty() {
+    let mut server = RedisServer::start();
+    let (_locks, lease) = managed(watching(&server.url())).await;
+    server.restart();
+    is_told(&lease, "a restart").await;
+}
+
+#[actix::test]
+async fn a_loss_while_the_connection_is_broken_is_told_when_there_is_another() {
+    let server = RedisServer::start();
+    let (_locks, lease) = managed(watching(&server.url())).await;
+    let mut at_one_moment = redis::pipe();
+    at_one_moment.atomic().cmd("CLIENT").arg(&["KILL", "TYPE", "normal", "SKIPME", "yes"]).del(KEY);
+    let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
+    at_one_moment.exec(&mut connection).unwrap();
+    is_told(&lease, "DEL without a connection").await;
+}
+
+#[tokio::test]
+async fn a_loss_behind_a_silent_connection_is_told() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server).await;
+    let (store, held) = (watching(&proxy.url()), hold("r", 1));
+    granted(&store, &exclusive(&held)).await;
+    assert_eq!(store.renew(&held, HOURS).await.unwrap(), Renewed::Extended);
+    let mut told = store.listen(&INBOX);
+    proxy.forget_connections();
+    server.command(&["DEL", KEY]);
+    time::pause();
+    time::advance(Duration::from_secs(60)).await;
+    time::resume();
+    assert_eq!(doubted(&mut told).await, held.token);
+    assert!(!in_the_end(async || store.is_held(&held).await).await);
+}
+
+#[tokio::test]
+async fn own_renewals_and_what_they_read_cause_no_doubt() {
+    let server = RedisServer::start();
+    let store = watching(&server.url());
+    let [quiet, first, second] = [("quiet", 1), ("a", 2), ("b", 3)].map(|(name, token)| hold(name, token));
+    let mut told = store.listen(&INBOX);
+    for held in [&quiet, &first, &second] {
+        granted(&store, &exclusive(held)).await;
+        assert_eq!(store.renew(held, HOURS).await.unwrap(), Renewed::Extended);
+    }
+    for _ in 0..100 {
+        assert_eq!(store.renew(&quiet, HOURS).await.unwrap(), Renewed::Extended);
+        assert!(store.is_held(&quiet).await.unwrap());
+    }
+    // Whatever was doubted before is told before the second.
+    for lost in [first, second] {
+        server.command(&["DEL", &format!("leasehold:{{{}}}", lost.resource)]);
+        assert_eq!(doubted(&mut told).await, lost.token);
+        assert!(!store.is_held(&lost).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_doubt_that_is_refuted_leaves_the_lease_watched() {
+    let server = RedisServer::start();
+    let (store, held) = (watching(&server.url()), hold("r", 1));
+    let mut told = store.listen(&INBOX);
+    granted(&store, &exclusive(&held)).await;
+    assert_eq!(store.renew(&held, HOURS).await.unwrap(), Renewed::Extended);
+    server.command(&["PEXPIRE", KEY, "3600000"]);
+    assert_eq!(doubted(&mut told).await, held.token);
+    assert!(store.is_held(&held).await.unwrap());
+    server.command(&["DEL", KEY]);
+    assert_eq!(doubted(&mut told).await, held.token);
+    assert!(!store.is_held(&held).await.unwrap());
+}
+
+#[tokio::test]
+async fn without_the_right_leases_are_renewed_as_without_a_watch_and_one_warning_says_so() {
+    let server = RedisServer::start();
+    server.command(&["ACL", "SETUSER", "locker", "on", ">s3cret", "~*", "&*", "+@all", "-client|tracking"]);
+    let (log, _logging) = Log::begin(Level::WARN);
+    let (store, held) = (watching(&server.url_for("locker", "s3cret")), hold("r", 1));
+    let mut told = store.listen(&INBOX);
+    granted(&store, &exclusive(&held)).await;
+    for _ in 0..3 {
+        assert_eq!(store.renew(&held, HOURS).await.unwrap(), Renewed::Extended);
+        server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
+        // It is found gone when it was idle for a moment.
+        time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(store.renew(&held, HOURS).await.unwrap(), Renewed::Extended);
+    let warnings = log.lines_with("store.watch_leases");
+    assert!(warnings.len() == 1 && !warnings[0].contains("s3cret"), "{warnings:?}");
+    // With the right it goes on.
+    server.command(&["ACL", "SETUSER", "locker", "+client|tracking"]);
+    server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
+    time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(store.renew(&held, HOURS).await.unwrap(), Renewed::Extended);
+    assert_eq!(store.renew(&held, HOURS).await.unwrap(), Renewed::Extended);
+    server.command(&["DEL", KEY]);
+    assert_eq!(doubted(&mut told).await, held.token);
+}
+
+#[actix::test]
+async fn on_a_quorum_the_majority_decides() {
+    let servers = [(); 3].map(|()| RedisServer::start());
+    let node =
+        |server: &RedisServer| (server.url(), Arc::new(watching(&server.url())) as Arc<dyn QuorumNode>);
+    let long = Duration::from_secs(10);
+    let options = QuorumOptions {
+        fresh_start: true,
+        max_ttl: HOURS,
+        node_timeout: long,
+        connect_timeout: long,
+        ..QuorumOptions::default()
+    };
+    let store = Arc::new(QuorumStore::new(servers.iter().map(node), options).unwrap());
+    let mut told = store.listen(&INBOX);
+    let locks = LockManager::builder(Arc::clone(&store) as Arc<dyn Store>).start().unwrap();
+    let lease = renewed(&locks).await;
+    let held = Hold { token: lease.token(), ..hold("r", 0) };
+    servers[0].command(&["DEL", KEY]);
+    assert_eq!(doubted(&mut told).await, held.token);
+    assert!(store.is_held(&held).await.unwrap());
+    assert!(lease.is_valid());
+    servers[1].command(&["DEL", KEY]);
+    is_told(&lease, "DEL on a majority").await;
+}
+
+#[test]
+fn a_watch_that_is_not_possible_is_refused_by_name() {
+    let options = || RedisOptions { watch_leases: true, ..RedisOptions::default() };
+    let confirmed = RedisOptions { replicas_ack: 1, ..options() };
+    for (url, options) in [("redis+cluster://host", options()), ("redis://host", confirmed)] {
+        assert_eq!(RedisStore::with_options(url, options).unwrap_err().field, "store.watch_leases");
+    }
+}
+
+/// Returns the time of the server for one renewal in µs, by its own count, in batches of this size.
+async fn server_time(watch_leases: bool, batch: usize) -> f64 {
+    const RENEWALS: usize = 25_600;
+    let server = RedisServer::start();
+    let options = RedisOptions { watch_leases, ..patient::patient() };
+    let store = RedisStore::with_options(&server.url(), options).unwrap();
+    let holds: Vec<_> = (0..batch).map(|number| hold(&format!("r{number}"), 1 + number as u128)).collect();
+    for held in &holds {
+        granted(&store, &exclusive(held)).await;
+    }
+    let renewals: Vec<_> = holds.iter().map(|held| (held, HOURS)).collect();
+    store.renew_each(&renewals).await;
+    server.command(&["CONFIG", "RESETSTAT"]);
+    let rounds = RENEWALS / batch;
+    for _ in 0..rounds {
+        assert!(
+            store.renew_each(&renewals).await.iter().all(|answer| matches!(answer, Ok(Renewed::Extended)))
+        );
+    }
+    let stats: String = redis::from_redis_value(server.command(&["INFO", "commandstats"])).unwrap();
+    let line = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:")).unwrap();
+    let micros = line.split(',').find_map(|field| field.strip_prefix("usec=")).unwrap();
+    micros.parse::<f64>().unwrap() / (rounds * batch) as f64
+}
+
+#[tokio::test]
+#[ignore = "a measure, which takes half a minute"]
+async fn what_a_watch_costs() {
+    for batch in [1, 16, 256] {
+        let (mut without, mut with) = (f64::MAX, f64::MAX);
+        for _ in 0..5 {
+            without = without.min(server_time(false, batch).await);
+            with = with.min(server_time(true, batch).await);
+        }
+        let more = 100.0 * (with / without - 1.0);
+        println!("{batch} a call: {without:.2} µs a renewal, watched {with:.2} µs ({more:+.0} %)");
+    }
+}
