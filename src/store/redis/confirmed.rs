@@ -124,8 +124,8 @@ impl RedisStore {
         renewals: Vec<&Renewal<'_>>,
     ) -> Result<CallAnswers<Renewed>, StoreError> {
         let key = |hold: &Hold| self.encoder.main(&hold.resource);
-        let without_owner = renewals.iter().filter(|(hold, _)| hold.owner.is_none());
-        let watched = without_owner.map(|(hold, (ttl, _))| (key(hold), hold.token, *ttl));
+        let without_owner = renewals.iter().filter(|it| it.hold.owner.is_none());
+        let watched = without_owner.map(|it| (key(it.hold), it.hold.token, it.ttl));
         let watch = self.watch.as_ref().filter(|watch| watch.is_told());
         let mut watch = watch.map(|watch| (watch, watch.asks(watched)));
         // On a connection of its own: nothing that waits for an answer is ahead of it.
@@ -138,7 +138,7 @@ impl RedisStore {
             sent => sent,
         };
         let CallAnswer { value, shortfall, connection, .. } = sent?;
-        calls::answers(value, &renewals, |(hold, (ttl, _)), answer| {
+        calls::answers(value, &renewals, |Renewal { hold, ttl, .. }, answer| {
             let renewed = decode::renewed(answer)?;
             if let Some((watch, count)) = watch {
                 let holds = renewed == Renewed::Extended;

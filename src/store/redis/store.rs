@@ -1,6 +1,6 @@
 //! The verbs of a Redis store, each as calls of its script.
 
-use std::{iter, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt, StreamExt,
