@@ -254,7 +254,7 @@ impl Lease {
     }
 
     /// Describes the work of the holder, such as its progress. `Inspect`, `leasehold show` and the console show it beside the metadata
-    /// of the request, and in place of the same keys there.
+    /// of the request, and in place of the same keys there. A lease that was adopted has no metadata of a request.
     ///
     /// Nothing is sent, so thousands of calls a second are cheap. The latest description goes with the next renewal, within about a
     /// third of the TTL or `renew_every`, or with [`renew`](Self::renew). A lease that is over, released or handed over before that
@@ -275,7 +275,8 @@ impl Lease {
         metadata.extend(told.into_iter().map(|(key, value)| (key.into(), value.into())));
         ensure_short(metadata.iter().filter(|(key, value)| about.get(*key) != Some(*value)))?;
         self.state.end().map_or(Ok(()), |reason| Err(RenewError::Lost { reason }))?;
-        self.state.present().described = Some((Arc::new(metadata), true));
+        let now = self.state.clock.now();
+        self.state.present().described = Some((Arc::new(metadata), Some(now)));
         Ok(())
     }
 

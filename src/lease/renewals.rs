@@ -27,13 +27,14 @@ impl LeaseShared {
 
     /// Returns the metadata that the store may not have.
     pub(crate) fn untold(&self) -> Option<Arc<Metadata>> {
-        let (metadata, untold) = self.present().described.clone()?;
-        untold.then_some(metadata)
+        let (metadata, untold_since) = self.present().described.clone()?;
+        untold_since.map(|_| metadata)
     }
 
     /// Records that the store may not have the metadata that the holder told last.
     pub(crate) fn tell_again(&self) {
-        self.present().described.iter_mut().for_each(|(_, untold)| *untold = true);
+        let now = self.clock.now();
+        self.present().described.iter_mut().for_each(|(_, untold_since)| *untold_since = Some(now));
     }
 
     /// Records that a renewal is not on its way any more: it was answered, or given up.
@@ -68,10 +69,14 @@ impl LeaseShared {
             return false;
         }
         present.confirmed = present.confirmed.max(sent);
-        // After a miss it is told once more: what was missed may be executed after this one.
-        let is_certain = present.missed_in_a_row == 0;
-        let has = |latest: &Arc<_>| is_certain && told.is_some_and(|told| Arc::ptr_eq(told, latest));
-        present.described.iter_mut().for_each(|(latest, untold)| *untold &= !has(latest));
+        // Another one that was missed, or is on its way, may be executed after this one: then it is told once more.
+        let is_last = present.missed_in_a_row == 0 && present.on_their_way == 1;
+        if let (Some((latest, untold_since)), Some(told)) = (&mut present.described, told)
+            && is_last
+            && Arc::ptr_eq(told, latest)
+        {
+            untold_since.take_if(|since| *since <= sent);
+        }
         (present.answer_by, present.missed_in_a_row) = (None, 0);
         present.renewals.confirmed();
         drop(present);

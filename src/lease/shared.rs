@@ -76,8 +76,8 @@ pub(super) struct Present {
     pub(super) found_lost: bool,
     /// The requests to give the lease back, if there are any.
     pub(super) revoke_requested: Option<Box<KnownRevocations>>,
-    /// The metadata that the holder told last, and true if the store may not have it.
-    pub(super) described: Option<(Arc<Metadata>, bool)>,
+    /// The metadata that the holder told last, and the moment since which the store may not have it.
+    pub(super) described: Option<(Arc<Metadata>, Option<Moment>)>,
     /// The span of the lease, until it is over.
     span: LeaseSpan,
 }

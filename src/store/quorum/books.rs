@@ -87,10 +87,16 @@ impl Books {
     }
 
     /// Has each node told the metadata of a renewal until it confirms that, and repaired with it.
-    pub(super) fn describe(&mut self, renewal: &Renewal<'_>) {
+    pub(super) fn describe(&mut self, renewal: &Renewal<'_>, now: Moment) {
         let (token, Some(metadata)) = (renewal.hold.token, &renewal.metadata) else { return };
         self.tokens.describe(token, metadata);
-        self.nodes.iter_mut().for_each(|node| drop(node.untold.insert(token, Arc::clone(metadata))));
+        for node in &mut self.nodes {
+            // A lease that was given away is never forgotten.
+            if node.untold.len().is_power_of_two() {
+                node.untold.retain(|_, (_, end)| *end > now);
+            }
+            node.untold.insert(token, (Arc::clone(metadata), now + renewal.ttl));
+        }
     }
 
     /// Has a waiter handle an event, unless it has begun another attempt than this one, and tells it what follows.

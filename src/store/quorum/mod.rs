@@ -170,7 +170,8 @@ impl Store for QuorumStore {
         if let Some(error) = refused {
             return ready(iter::repeat_n(error, renewals.len()).map(Err).collect()).boxed();
         }
-        self.0.books(|books| renewals.iter().for_each(|renewal| books.describe(renewal)));
+        let now = self.0.now();
+        self.0.books(|books| renewals.iter().for_each(|renewal| books.describe(renewal, now)));
         let owned = renewals.iter().map(|it| (it.hold.clone(), it.ttl)).collect();
         let quorum = Arc::clone(&self.0);
         in_background(renewals.len(), |reply| renew_release::renew(quorum, owned, reply)).boxed()

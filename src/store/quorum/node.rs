@@ -24,8 +24,8 @@ pub(super) struct Observed {
     pub(super) breaker: CircuitBreaker,
     /// True once a call to the node has ended, also without success. The first one may have to connect, which takes longer.
     pub(super) is_met: bool,
-    /// The metadata that holders told, and that the node has not confirmed yet.
-    pub(super) untold: HashMap<Token, Arc<Metadata>>,
+    /// The metadata that holders told, and that the node has not confirmed yet, until the end of the hold.
+    pub(super) untold: HashMap<Token, (Arc<Metadata>, Moment)>,
     /// The first incarnation that was met.
     first: Option<String>,
     /// The incarnation that it had when it was met last, and had no record of recovery.

@@ -99,7 +99,8 @@ async fn renew_on(quorum: Arc<Quorum>, node: usize, renewals: Arc<[(Hold, Durati
         let is_late =
             |hold: &Hold| !releases.is_idle() && releases.state(hold.token, now) != ReleaseState::None;
         let without_vote = (0..renewals.len()).filter(|which| is_late(&renewals[*which].0)).collect();
-        let untold = |hold: &Hold| books.nodes[node].untold.get(&hold.token).cloned();
+        let untold = |hold: &Hold| books.nodes[node].untold.get(&hold.token).filter(|(_, end)| *end > now);
+        let untold = |hold: &Hold| untold(hold).map(|(metadata, _)| Arc::clone(metadata));
         let asked = renewals.iter();
         let asked = asked.map(|(hold, ttl)| Renewal { metadata: untold(hold), ..Renewal::new(hold, *ttl) });
         (without_vote, asked.collect())
@@ -108,9 +109,11 @@ async fn renew_on(quorum: Arc<Quorum>, node: usize, renewals: Arc<[(Hold, Durati
     quorum.books(|books| {
         let untold = &mut books.nodes[node].untold;
         for (Renewal { hold, metadata, .. }, answer) in asked.iter().zip(&answers) {
-            let is_told =
-                matches!(answer, Ok(Renewed::Extended)) && untold.get(&hold.token) == metadata.as_ref();
-            is_told.then(|| untold.remove(&hold.token));
+            let Some(told) = metadata else { continue };
+            let is_latest = untold.get(&hold.token).is_some_and(|(latest, _)| Arc::ptr_eq(latest, told));
+            if is_latest && matches!(answer, Ok(Renewed::Extended)) {
+                untold.remove(&hold.token);
+            }
         }
     });
     for which in without_vote {

@@ -71,11 +71,11 @@ local function serve(first)
   extend(state, token, tonumber(ARGV[first + 1]), now, told ~= '' and is_untold(state) and state.fence .. told)
   if ARGV[first + 3] ~= '' then
     local record = state.holder and stored() or redis.call('HGET', records, token)
-    record = string.match(record, '^%S+ %a [%d/]+ %d+/%d+ %S* ') .. ARGV[first + 3]
-    if state.holder then
-      redis.call('SET', main, record, 'KEEPTTL')
-    else
-      redis.call('HSET', records, token, record)
+    local start = string.match(record, '^%S+ %a [%d/]+ %d+/%d+ %S* ')
+    if start and state.holder then
+      redis.call('SET', main, start .. ARGV[first + 3], 'KEEPTTL')
+    elseif start then
+      redis.call('HSET', records, token, start .. ARGV[first + 3])
     end
   end
   if watched and state.holder then
