@@ -3,6 +3,7 @@
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use actix::Addr;
+use futures_util::TryFutureExt;
 use tokio::time::{sleep, timeout};
 
 use super::{Demotion, ElectionEvent, messages::Audience};
@@ -11,7 +12,7 @@ use crate::{
     lease::{Lease, Release},
     manager::LockManager,
     request::{Inspect, InspectError},
-    store::{Holder, HolderState, StoreError},
+    store::{Holder, HolderState, Inspection, StoreError},
 };
 
 /// The lead of one term. Dropping it gives the lead up, whoever else still has the lease.
@@ -142,9 +143,16 @@ pub(super) fn leader(
     locks: &Addr<LockManager>,
     name: &ResourceName,
 ) -> impl Future<Output = Leading> + use<> {
-    let answer = locks.send(Inspect::new(name.as_bytes()).limit(1));
-    async {
-        let inspection = answer.await.map_err(|error| StoreError::unanswered("leader", error))??;
-        Ok(inspection.holders.into_iter().find(|holder| holder.state == HolderState::Holding))
-    }
+    let leads = |holder: &Holder| holder.state == HolderState::Holding;
+    inspect(locks, name, 1).map_ok(move |inspection| inspection.holders.into_iter().find(leads))
+}
+
+/// Asks who holds a resource, and who waits for it.
+pub(crate) fn inspect(
+    locks: &Addr<LockManager>,
+    name: &ResourceName,
+    limit: usize,
+) -> impl Future<Output = Result<Inspection, InspectError>> + use<> {
+    let answer = locks.send(Inspect::new(name.as_bytes()).limit(limit));
+    async { answer.await.map_err(|error| StoreError::unanswered("inspect", error))? }
 }

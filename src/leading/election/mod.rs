@@ -59,6 +59,7 @@ pub use self::{
     singleton::{Singleton, context::SingletonContext},
 };
 pub(crate) use self::{
+    lead::inspect,
     messages::Leave,
     term::{TermEnd, TermWork, elect},
 };

@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{
     core::one_line,
-    leading::election::{Candidacy, SingletonContext},
+    leading::election::{Candidacy, SingletonContext, inspect},
     lease::Lease,
     manager::LockManager,
-    request::{AcquireError, Inspect, InspectError},
+    request::{AcquireError, InspectError},
     store::{Inspection, StoreError, TOLD_AT_MOST},
 };
 
@@ -177,12 +177,11 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
     pub(super) fn look(&mut self, ctx: &mut Context<Self>) {
         self.look += 1;
         let look = self.look;
-        let answer = self.locks.send(Inspect::new(self.names.members.as_bytes()).limit(TOLD_AT_MOST));
+        let answer = inspect(&self.locks, &self.names.members, TOLD_AT_MOST);
         ctx.spawn(answer.into_actor(self).map(move |answer, this, ctx| {
             if look != this.look {
                 return;
             }
-            let answer = answer.unwrap_or_else(|error| Err(StoreError::unanswered("look", error).into()));
             match this.looked(answer, ctx) {
                 Some(pause) => drop(ctx.run_later(pause, move |this, ctx| {
                     if look == this.look {

@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     core::{InvalidValue, LossReason, ResourceName},
-    leading::election::Candidacy,
+    leading::election::{Candidacy, inspect},
     lease::Lease,
     listeners::Class,
     manager::LockManager,
-    request::{AcquireError, Inspect, InspectError, ReadLock, acquire::Options},
+    request::{AcquireError, InspectError, ReadLock, acquire::Options},
     store::{StoreError, TOLD_AT_MOST},
 };
 
@@ -127,12 +127,6 @@ impl From<AcquireError> for NotJoined {
     }
 }
 
-impl From<StoreError> for NotJoined {
-    fn from(error: StoreError) -> Self {
-        Self::Refused(error.into())
-    }
-}
-
 /// Waits for all leases. Of two processes with other numbers of partitions that come at a time one at least sees the other, because
 /// each looks when it holds the lease of its number.
 pub(super) async fn join(
@@ -140,10 +134,9 @@ pub(super) async fn join(
     [counted, named, announced]: [ReadLock; 3],
     partitions: u32,
 ) -> Result<Membership, NotJoined> {
-    let unanswered = |error| StoreError::unanswered("join", error);
-    let count = Inspect::new(&counted.resource).limit(TOLD_AT_MOST);
+    let unanswered = |error| AcquireError::from(StoreError::unanswered("join", error));
     let counted = Arc::new(locks.send(counted).await.map_err(unanswered)??);
-    let counts = locks.send(count).await.map_err(unanswered)?.map_err(NotJoined::Unseen)?;
+    let counts = inspect(&locks, counted.resource(), TOLD_AT_MOST).await.map_err(NotJoined::Unseen)?;
     let other = other_count(&counts, partitions);
     if let Some(other) = other.filter(|_| !planted!("members with other numbers of partitions agree")) {
         return Err(NotJoined::OtherCount(other));

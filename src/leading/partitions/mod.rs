@@ -71,7 +71,6 @@ mod share;
 pub(crate) mod shares;
 mod standing;
 mod survey;
-mod waited_for;
 
 use std::{cell::RefCell, collections::BTreeSet, fmt, rc::Rc, sync::Arc};
 
@@ -84,7 +83,6 @@ use self::{
     membership::Names,
     places::Places,
     shares::partition_of,
-    survey::inspect,
 };
 pub use self::{
     member::Member,
@@ -93,7 +91,7 @@ pub use self::{
 };
 use crate::{
     core::{InvalidValue, ensure},
-    leading::election::{Candidacy, SingletonContext},
+    leading::election::{Candidacy, SingletonContext, inspect},
     listeners::Class,
     manager::LockManager,
     request::InspectError,

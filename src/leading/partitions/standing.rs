@@ -1,8 +1,9 @@
 //! The partitions that a process stands for: its share, and what it has not yet given to others.
 
-use std::{rc::Rc, sync::Arc};
+use std::{collections::BTreeSet, rc::Rc, sync::Arc};
 
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, WrapFuture};
+use futures_util::{StreamExt, stream};
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
@@ -10,12 +11,18 @@ use super::{
     keeper::{Keeper, Stage},
     share::{Share, Standing},
     shares::shares,
-    waited_for::{Moving, waited_for},
+    survey::AT_ONCE,
 };
 use crate::{
-    leading::election::{Leave, Singleton, SingletonContext, elect},
+    core::ResourceName,
+    leading::election::{Leave, Singleton, SingletonContext, elect, inspect},
     lease::Lease,
+    manager::LockManager,
+    request::Leases,
 };
+
+/// A partition that is the share of another member, and its resource.
+type Moving = (u32, ResourceName);
 
 impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
     /// Stands for what is its share, and gives to others what is theirs.
@@ -122,4 +129,19 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
         let all: Vec<_> = self.standing.keys().copied().collect();
         all.into_iter().for_each(|partition| self.leave(partition, ctx));
     }
+}
+
+/// Returns those of these partitions that somebody waits for, as far as that is known. Members that share a lock manager wait in it,
+/// where the store does not see them.
+async fn waited_for(locks: Addr<LockManager>, moving: Vec<Moving>) -> Vec<u32> {
+    let own = locks.send(Leases::new().limit(10_000)).await;
+    let own = own.ok().and_then(Result::ok).map(|own| own.waiting).unwrap_or_default();
+    let own: BTreeSet<_> = own.into_iter().map(|waiter| waiter.resource).collect();
+    let is_waited_for = async |(partition, resource): Moving| {
+        let is_waited_for = own.contains(&resource)
+            || inspect(&locks, &resource, 1).await.is_ok_and(|inspection| inspection.waiting > 0);
+        is_waited_for.then_some(partition)
+    };
+    let found = stream::iter(moving).map(is_waited_for).buffer_unordered(AT_ONCE);
+    found.filter_map(async |partition| partition).collect().await
 }

@@ -12,9 +12,10 @@ use super::{
 };
 use crate::{
     core::{Fence, ResourceName},
+    leading::election::inspect,
     manager::LockManager,
-    request::{Inspect, InspectError},
-    store::{Inspection, StoreError, TOLD_AT_MOST},
+    request::InspectError,
+    store::TOLD_AT_MOST,
 };
 
 /// The number of partitions that are asked about at once.
@@ -47,7 +48,7 @@ impl Survey {
     /// a fleet of this name.
     ///
     /// # Errors
-    /// As [`Inspect`].
+    /// As [`Inspect`](crate::Inspect).
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -70,14 +71,4 @@ impl Survey {
     pub fn owned_by(&self, member: &Member) -> usize {
         self.owners.iter().flatten().filter(|owner| owner.member.name == member.name).count()
     }
-}
-
-/// Asks who holds a resource, and who waits for it.
-pub(super) async fn inspect(
-    locks: &Addr<LockManager>,
-    name: &ResourceName,
-    limit: usize,
-) -> Result<Inspection, InspectError> {
-    let answer = locks.send(Inspect::new(name.as_bytes()).limit(limit)).await;
-    answer.unwrap_or_else(|error| Err(StoreError::unanswered("survey", error).into()))
 }
