@@ -4,10 +4,8 @@ use std::{future::Future, iter, sync::Arc};
 
 use parking_lot::Mutex;
 
-use crate::{
-    core::{ResourceName, readable_debug},
-    lease::{LeaseLostError, LeaseShared},
-};
+use super::{LeaseLostError, LeaseShared};
+use crate::core::{ResourceName, readable_debug};
 
 tokio::task_local! {
     /// The innermost scope around the code that runs: of a future while it is polled, of a closure while it is called.

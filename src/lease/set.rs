@@ -7,10 +7,8 @@ use futures_util::{
     future::{join_all, select_all},
 };
 
-use crate::{
-    core::{Fence, ResourceName},
-    lease::{HeldScope, Lease, LeaseLostError, ReleaseSetError, handle::run_until_lost},
-};
+use super::{HeldScope, Lease, LeaseLostError, ReleaseSetError, handle::run_until_lost};
+use crate::core::{Fence, ResourceName};
 
 /// Several held locks with one handle: the answer to [`AcquireAll`](crate::AcquireAll).
 ///

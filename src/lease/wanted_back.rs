@@ -5,10 +5,8 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    core::{LeaseStatus, LossReason, Moment, Token},
-    lease::{LeaseChange, LeaseShared, RevokeRequested},
-};
+use super::{LeaseChange, LeaseShared, RevokeRequested};
+use crate::core::{LeaseStatus, LossReason, Moment, Token};
 
 impl LeaseShared {
     /// Tells the holder that somebody wants the resource back, unless it was told of this revocation, or the lease is over.

@@ -5,12 +5,8 @@
 
 use std::{future::poll_fn, sync::Arc, time::Duration};
 
-use crate::{
-    core::Moment,
-    lease::LeaseShared,
-    manager::{Happening, Happenings, Records, Sources},
-    runtime::supervisor::caught,
-};
+use super::{Happening, Happenings, Records, Sources};
+use crate::{core::Moment, lease::LeaseShared, runtime::supervisor::caught};
 
 /// The interval between checks of the owner actor of a bound lease.
 const CHECK_OWNER_EVERY: Duration = Duration::from_millis(100);

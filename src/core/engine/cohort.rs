@@ -8,10 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use slotmap::{Key, SlotMap};
 
-use crate::core::{
-    ResourceName,
-    engine::{acquisition::Event, steps::RecordKey},
-};
+use super::{acquisition::Event, steps::RecordKey};
+use crate::core::ResourceName;
 
 /// The members of one process that want one resource exclusively.
 #[derive(Debug, Default)]

@@ -1,9 +1,7 @@
 //! The end of requests and leases: what is told, who is next, and what is released.
 
-use crate::core::{
-    Moment, ResourceName,
-    engine::{CohortKey, End, Ended, Engine, Entry, Event, RecordKey, Step, Told, Turn},
-};
+use super::{CohortKey, End, Ended, Engine, Entry, Event, RecordKey, Step, Told, Turn};
+use crate::core::{Moment, ResourceName};
 
 impl Engine {
     /// Describes the end of a request, before it leaves its cohort.

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use crate::core::{
-    Mode, Moment, ResourceName,
-    engine::{
-        Acquisition, CohortKey, Engine, Entry, Event, Front, RecordKey, Told, Turn, Wanted,
-        cohort::{Cohort, Cohorts},
-        demands::{LastPlace, Place},
-    },
+use super::{
+    Acquisition, CohortKey, Engine, Entry, Event, Front, RecordKey, Told, Turn, Wanted,
+    cohort::{Cohort, Cohorts},
+    demands::{LastPlace, Place},
 };
+use crate::core::{Mode, Moment, ResourceName};
 
 impl Engine {
     /// Notes the place of a waiter that the store refused, and returns its expected wait. `ahead` is `None` where it has no

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use crate::core::{
-    Moment,
-    engine::acquisition::{End, Told},
-};
+use super::acquisition::{End, Told};
+use crate::core::Moment;
 
 slotmap::new_key_type! {
     /// The key of an acquisition, which names nothing once that was removed.

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use crate::core::{
-    Moment,
-    engine::{Acquisition, Answer, CohortKey, Engine, Event, RecordKey, Step, Turn},
-};
+use super::{Acquisition, Answer, CohortKey, Engine, Event, RecordKey, Step, Turn};
+use crate::core::Moment;
 
 impl Engine {
     /// Handles a new request: it joins the cohort for its resource, or asks the store.

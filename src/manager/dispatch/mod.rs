@@ -12,12 +12,10 @@ use futures_util::{FutureExt, future::LocalBoxFuture};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use self::calls::{FarEnd, HandOffCall, ReleaseCall, RenewalCall};
-use crate::{
-    manager::{Attempt, weight},
-    runtime::{
-        batcher::{Batcher, Flight, Number},
-        concurrent::Concurrent,
-    },
+use super::{Attempt, weight};
+use crate::runtime::{
+    batcher::{Batcher, Flight, Number},
+    concurrent::Concurrent,
 };
 
 /// The batchers, one for each operation that many callers may want at the same time, and what they have in flight.

@@ -4,12 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::{join, join_all};
 
+use super::{books::Remaining, releases::PendingRelease, shared::Quorum};
 use crate::{
     core::{Doubling, Moment, Token, TurnEvent},
-    store::{
-        Answers, Released, StoreError,
-        quorum::{books::Remaining, releases::PendingRelease, shared::Quorum},
-    },
+    store::{Answers, Released, StoreError},
 };
 
 /// The answer to a pending release.

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
+use super::shared::{CallInFlight, Quorum};
 use crate::{
     core::{Fence, Recovered, abstains_for},
-    store::{
-        Acquired, AcquiredFrom, Acquisition, Certainty, Grant, Refusal, StoreError,
-        quorum::shared::{CallInFlight, Quorum},
-    },
+    store::{Acquired, AcquiredFrom, Acquisition, Certainty, Grant, Refusal, StoreError},
 };
 
 /// The ballot of a node on an acquisition.

@@ -4,18 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 
+use super::{
+    ballot::Ballot,
+    releases::PendingRelease,
+    renew_release::{RELEASED, TRIED_FOR, Votes, released, verdict},
+    round::Round,
+    shared::Quorum,
+};
 use crate::{
     core::{Fence, Verdict},
-    store::{
-        Acquisition, Hold, Released, StoreError,
-        quorum::{
-            ballot::Ballot,
-            releases::PendingRelease,
-            renew_release::{RELEASED, TRIED_FOR, Votes, released, verdict},
-            round::Round,
-            shared::Quorum,
-        },
-    },
+    store::{Acquisition, Hold, Released, StoreError},
 };
 
 /// A hold that each node releases in the call that asks for its resource.

@@ -8,12 +8,10 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use tokio::time::{Instant, timeout};
 
+use super::{node::Observed, round::Round, shared::Quorum};
 use crate::{
     core::{NotYet, Report, ResourceName, Token, lessons},
-    store::{
-        QuorumNode, RegisterWrite, StoreError,
-        quorum::{node::Observed, round::Round, shared::Quorum},
-    },
+    store::{QuorumNode, RegisterWrite, StoreError},
 };
 
 /// The shortest interval at which nodes are asked.

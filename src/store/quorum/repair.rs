@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
+use super::{
+    ballot::Ballot,
+    releases::{PendingRelease, ReleaseState, Repetition},
+    shared::Quorum,
+    tokens::Granted,
+};
 use crate::{
     core::{Fence, Token, TurnEvent},
-    store::{
-        Acquisition, Certainty, Inbox, QueueTicket,
-        quorum::{
-            ballot::Ballot,
-            releases::{PendingRelease, ReleaseState, Repetition},
-            shared::Quorum,
-            tokens::Granted,
-        },
-    },
+    store::{Acquisition, Certainty, Inbox, QueueTicket},
 };
 
 impl Quorum {

@@ -5,12 +5,10 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::time::{Instant, sleep_until};
 
+use super::{options::Timeouts, shared::Quorum};
 use crate::{
     core::Tally,
-    store::{
-        NodeFailure, QuorumNode, Reply, StoreError,
-        quorum::{options::Timeouts, shared::Quorum},
-    },
+    store::{NodeFailure, QuorumNode, Reply, StoreError},
 };
 
 /// The questions to every node, and the answers so far. Each node answers all questions of the round together.

@@ -8,13 +8,11 @@ use tokio::{
     time::Instant,
 };
 
+use super::{books::Books, circuit_breaker::Passage, node::NamedNode, options::QuorumOptions};
 use crate::{
     core::{Moment, majority},
     runtime::env::Clock,
-    store::{
-        Answers, Certainty, NodeFailure, QuorumNode, StoreError,
-        quorum::{books::Books, circuit_breaker::Passage, node::NamedNode, options::QuorumOptions},
-    },
+    store::{Answers, Certainty, NodeFailure, QuorumNode, StoreError},
 };
 
 #[derive(Debug)]

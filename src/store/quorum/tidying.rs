@@ -5,17 +5,15 @@ use std::{
     time::Duration,
 };
 
+use super::{
+    ballot::Ballot,
+    releases::{PendingRelease, Repetition},
+    round::Round,
+    voting::{QuorumAttempt, Raises},
+};
 use crate::{
     core::{Fence, Moment, Token, TurnEvent, most_named},
-    store::{
-        Acquisition, Grant,
-        quorum::{
-            ballot::Ballot,
-            releases::{PendingRelease, Repetition},
-            round::Round,
-            voting::{QuorumAttempt, Raises},
-        },
-    },
+    store::{Acquisition, Grant},
 };
 
 impl QuorumAttempt {

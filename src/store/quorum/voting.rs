@@ -11,15 +11,13 @@ use std::{
 
 use tokio::time::Instant;
 
+use super::{
+    ballot::Ballot, hand_off::ReleasedFirst, options::Timeouts, recovery, round::Round, shared::Quorum,
+    tokens::Before,
+};
 use crate::{
     core::{Fence, Moment, Verdict, is_known},
-    store::{
-        Acquisition, Answers, Hold, Released, StoreError,
-        quorum::{
-            ballot::Ballot, hand_off::ReleasedFirst, options::Timeouts, recovery, round::Round,
-            shared::Quorum, tokens::Before,
-        },
-    },
+    store::{Acquisition, Answers, Hold, Released, StoreError},
 };
 
 /// The fences that are to be raised: each with the index of its request.

@@ -5,14 +5,12 @@ use std::collections::BTreeSet;
 use redis::Value;
 use tokio::time::Instant;
 
-use crate::store::{
-    Listing, Names, StoreError, Walk,
-    redis::{
-        RedisStore,
-        net::call::Call,
-        wire::{decode, keys::KeyShape},
-    },
+use super::{
+    RedisStore,
+    net::call::Call,
+    wire::{decode, keys::KeyShape},
 };
+use crate::store::{Listing, Names, StoreError, Walk};
 
 /// The number of keys that a server is asked to look at in one step.
 const KEYS_A_STEP: u32 = 1_000;

@@ -13,18 +13,16 @@ use parking_lot::Mutex;
 use redis::ServerError;
 use tokio::time::Instant;
 
+use super::{
+    calls::{CallAnswers, fit_in_a_call},
+    net::{
+        cluster::slot,
+        options::{Layout, RedisOptions},
+    },
+};
 use crate::{
     core::ResourceName,
-    store::{
-        Acquired, Acquisition, StoreError,
-        redis::{
-            calls::{CallAnswers, fit_in_a_call},
-            net::{
-                cluster::slot,
-                options::{Layout, RedisOptions},
-            },
-        },
-    },
+    store::{Acquired, Acquisition, StoreError},
 };
 
 /// The time for which a server that denies a command is sent scripts alone: the rights may change.

@@ -18,10 +18,8 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use crate::{
-    core::InvalidValue,
-    store::{StoreError, redis::credentials::Credentials},
-};
+use super::Credentials;
+use crate::{core::InvalidValue, store::StoreError};
 
 /// The interval at which files are read, the pause after a failure, and the time for which a new connection takes the last answer.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -4,10 +4,8 @@ use std::fmt;
 
 use redis::{Client, ConnectionAddr};
 
-use crate::store::{
-    StoreError,
-    redis::net::{errors, server::Server},
-};
+use super::{errors, server::Server};
+use crate::store::StoreError;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct NodeAddress {

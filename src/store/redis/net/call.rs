@@ -14,12 +14,10 @@ use redis::{
     aio::MultiplexedConnection,
 };
 
+use super::{errors, server::is_refusal};
 use crate::{
     core::{Owner, Token},
-    store::{
-        StoreError,
-        redis::net::{errors, server::is_refusal},
-    },
+    store::StoreError,
 };
 
 pub(crate) struct Call {

@@ -7,15 +7,13 @@ use parking_lot::Mutex;
 use redis::{RedisResult, Value, aio::MultiplexedConnection};
 use tokio::{sync::watch, time::Instant};
 
-use crate::store::{
-    StoreError,
-    redis::net::{
-        address::{NodeAddress, Nodes},
-        belief::{self, MasterTerm, Opinion},
-        opening::{address, opened_at, within},
-        server::Server,
-    },
+use super::{
+    address::{NodeAddress, Nodes},
+    belief::{self, MasterTerm, Opinion},
+    opening::{address, opened_at, within},
+    server::Server,
 };
+use crate::store::StoreError;
 
 /// The interval at which the sentinels are asked while all is well.
 const PERIOD: Duration = Duration::from_secs(1);

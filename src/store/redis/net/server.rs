@@ -5,12 +5,10 @@ use std::{io, ops::Deref, time::Duration};
 use redis::{Client, ErrorKind, RedisError, RedisResult, aio::MultiplexedConnection};
 use tokio::time::{Instant, sleep};
 
+use super::{opening::dial, options::RedisOptions};
 use crate::{
     core::{Doubling, InvalidValue},
-    store::redis::{
-        credentials::{CredentialsProvider, KnownCredentials},
-        net::{opening::dial, options::RedisOptions},
-    },
+    store::redis::credentials::{CredentialsProvider, KnownCredentials},
 };
 
 /// A server. Without a provider the client has the credentials, or there are none.

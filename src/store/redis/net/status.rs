@@ -4,14 +4,12 @@ use parking_lot::Mutex;
 use redis::Value;
 use tokio::time::Instant;
 
-use crate::store::{
-    Incarnation, ServerLoad, StoreError,
-    redis::net::{
-        call::Call,
-        connection::Connection,
-        info::{self, InfoTable},
-    },
+use super::{
+    call::Call,
+    connection::Connection,
+    info::{self, InfoTable},
 };
+use crate::store::{Incarnation, ServerLoad, StoreError};
 
 /// The known incarnation of the server, with the number of the connection on which it was learnt. It is asked for once a
 /// connection, because a restart breaks them all.

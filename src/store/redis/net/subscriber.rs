@@ -12,18 +12,16 @@ use redis::{
 };
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::{
+    address::NodeAddress,
+    endpoint::Endpoint,
+    errors, notices,
+    opening::{opened_at, within},
+    server::LoggedIn,
+};
 use crate::{
     core::Doubling,
-    store::{
-        Notification, StoreError,
-        redis::net::{
-            address::NodeAddress,
-            endpoint::Endpoint,
-            errors, notices,
-            opening::{opened_at, within},
-            server::LoggedIn,
-        },
-    },
+    store::{Notification, StoreError},
 };
 
 /// The interval at which the server is asked whether it is there: a connection whose other end has vanished is silent.

@@ -1,15 +1,13 @@
 //! URLs that name several servers: `redis+sentinel://` and `redis+cluster://`, and the same with `rediss`.
 
-use crate::{
-    core::InvalidValue,
-    store::redis::net::{
-        address::{NodeAddress, Nodes},
-        clients,
-        options::RedisOptions,
-        server::Server,
-        url_parts::{self, ENDS, UrlParts},
-    },
+use super::{
+    address::{NodeAddress, Nodes},
+    clients,
+    options::RedisOptions,
+    server::Server,
+    url_parts::{self, ENDS, UrlParts},
 };
+use crate::core::InvalidValue;
 
 const SENTINEL: &str = "redis+sentinel://[user:password@]host[:port],…/service[/db]\
                         [?sentinel_user=…&sentinel_password=…]";

@@ -5,21 +5,19 @@ use std::{net::IpAddr, time::Duration};
 use futures_util::future::join_all;
 use redis::Value;
 
+use super::{
+    exchange::{Probing, missing, next, read},
+    snapshot::{Directory, Range, SentinelOpinion, SentinelSnapshot, Snapshot},
+};
 use crate::store::{
     StoreError,
-    redis::{
-        net::{
-            address::{NodeAddress, Nodes},
-            belief,
-            cluster::map::{self, SlotRange},
-            info::{self, InfoTable},
-            opening::address,
-            server::Server,
-        },
-        probe::{
-            exchange::{Probing, missing, next, read},
-            snapshot::{Directory, Range, SentinelOpinion, SentinelSnapshot, Snapshot},
-        },
+    redis::net::{
+        address::{NodeAddress, Nodes},
+        belief,
+        cluster::map::{self, SlotRange},
+        info::{self, InfoTable},
+        opening::address,
+        server::Server,
     },
 };
 

@@ -6,16 +6,14 @@ use futures_util::FutureExt;
 use redis::{ErrorKind, FromRedisValue, Pipeline, RedisError, Value, aio::MultiplexedConnection};
 use tokio::time::Instant;
 
+use super::snapshot::ServerAnswer;
 use crate::store::{
     StoreError,
-    redis::{
-        net::{
-            errors,
-            opening::{opened, or_refusal, within},
-            options::RedisOptions,
-            server::Server,
-        },
-        probe::snapshot::ServerAnswer,
+    redis::net::{
+        errors,
+        opening::{opened, or_refusal, within},
+        options::RedisOptions,
+        server::Server,
     },
 };
 

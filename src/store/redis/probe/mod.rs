@@ -20,24 +20,19 @@ pub use self::snapshot::{
     Directory, MissingRight, ProbedServer, Purpose, Range, Reading, SentinelOpinion, SentinelSnapshot,
     ServerAnswer, ServerInfo, Snapshot,
 };
-pub use crate::store::redis::{net::cluster::slot::SLOTS, wire::keys::slot};
-use crate::{
-    core::InvalidValue,
-    store::{
-        StoreError,
-        redis::{
-            net::{
-                address::{NodeAddress, Nodes},
-                info::{self, InfoTable},
-                opening::address,
-                options::RedisOptions,
-                server::Server,
-                urls::{self, NamedServers},
-            },
-            wire::{decode, keys},
-        },
+use super::{
+    net::{
+        address::{NodeAddress, Nodes},
+        info::{self, InfoTable},
+        opening::address,
+        options::RedisOptions,
+        server::Server,
+        urls::{self, NamedServers},
     },
+    wire::{decode, keys},
 };
+pub use crate::store::redis::{net::cluster::slot::SLOTS, wire::keys::slot};
+use crate::{core::InvalidValue, store::StoreError};
 
 /// The settings that `INFO` does not report.
 const SETTINGS: [&str; 5] =

@@ -6,18 +6,13 @@
 
 use redis::Value;
 
+use super::{
+    exchange::{Exchange, Probing},
+    snapshot::{MissingRight, Purpose},
+};
 use crate::{
     runtime::env::{Random, SystemRandom},
-    store::{
-        StoreError,
-        redis::{
-            net::options::Layout,
-            probe::{
-                exchange::{Exchange, Probing},
-                snapshot::{MissingRight, Purpose},
-            },
-        },
-    },
+    store::{StoreError, redis::net::options::Layout},
 };
 
 /// A command with arguments that do nothing to a key that is not there. `KEY` and `CHANNEL` stand for ours.

@@ -4,12 +4,10 @@ use std::{time::Duration, vec};
 
 use redis::Value;
 
+use super::record;
 use crate::{
     core::Mode,
-    store::{
-        StoreError,
-        redis::{net::errors, wire::record},
-    },
+    store::{StoreError, redis::net::errors},
 };
 
 pub(super) const NO_RECORD: &str = "a record that is not ours";

@@ -2,10 +2,8 @@
 
 use redis::{ServerError, Value};
 
-use crate::store::{
-    StoreError,
-    redis::wire::{decode::number, fields::senseless},
-};
+use super::{decode::number, fields::senseless};
+use crate::store::StoreError;
 
 /// The answers to the commands of thin acquisitions.
 pub(crate) struct ThinAnswer {

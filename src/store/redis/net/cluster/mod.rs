@@ -18,19 +18,14 @@ use tokio::{
 };
 
 use self::map::Map;
-use crate::{
-    core::Doubling,
-    store::{
-        StoreError,
-        redis::net::{
-            address::{NodeAddress, Nodes},
-            call::{Call, CallAnswer, TryFailure},
-            connection::Connection,
-            endpoint::Endpoint,
-            options::RedisOptions,
-        },
-    },
+use super::{
+    address::{NodeAddress, Nodes},
+    call::{Call, CallAnswer, TryFailure},
+    connection::Connection,
+    endpoint::Endpoint,
+    options::RedisOptions,
 };
+use crate::{core::Doubling, store::StoreError};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
