@@ -162,11 +162,12 @@ pub mod rules {
     };
 }
 
-/// What servers say of themselves, for the doctor. It may change without notice.
+/// The way to the servers of a deployment, for the doctor. It may change without notice.
 #[doc(hidden)]
 pub mod probe {
     pub use crate::store::redis::probe::{
-        Directory, MissingRight, ProbedServer, Purpose, Range, Reading, SLOTS, SentinelOpinion,
-        SentinelSnapshot, ServerAnswer, ServerInfo, Snapshot, prefix, run, slot,
+        Exchange, MasterTerm, NamedServers, NodeAddress, Nodes, Opinion, SLOTS, Server, SlotRange, address,
+        age, before_sending, is_append_only, named, number, opinion, questions, ranges, recovered,
+        recovered_key, slot, syncs_always, table,
     };
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use leasehold::probe::{Directory, Reading, Snapshot};
+use crate::probe::{Directory, Reading, Snapshot};
 
 use crate::finding::Findings;
 

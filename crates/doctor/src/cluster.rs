@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use leasehold::{
-    Config, StoreError,
-    probe::{ProbedServer, Range, SLOTS},
-};
+use crate::probe::{ProbedServer, Range};
+use leasehold::{Config, StoreError, probe::SLOTS};
 
 use crate::{Severity, finding::Findings, sentinel};
 

@@ -17,14 +17,16 @@
 //! `store.prefix`. It begins a deployment that may begin, as the first lock would. A question that the user may not ask
 //! becomes a notice, and a server that does not answer becomes a finding.
 //!
-//! **Invariant:** the findings are a function of the snapshots and of the configuration. Only `examine` and `trial` do
-//! I/O.
+//! **Invariant:** the findings are a function of the snapshots and of the configuration. Only `examine`, `probe` and
+//! `trial` do I/O.
 #![doc(test(attr(deny(warnings))))]
 
 mod clocks;
 mod cluster;
 mod diagnosis;
 mod finding;
+#[doc(hidden)]
+pub mod probe;
 mod quorum;
 mod rights;
 mod sentinel;
@@ -35,16 +37,16 @@ mod votes;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::try_join_all;
-use leasehold::{
-    Config, ConfigError, Layout,
-    probe::{self, Directory, Snapshot},
-};
+use leasehold::{Config, ConfigError, Layout};
 use tokio::time::Instant;
 
-use self::finding::Findings;
 pub use self::{
     diagnosis::Diagnosis,
     finding::{CHECKS, Finding, Severity},
+};
+use self::{
+    finding::Findings,
+    probe::{Directory, Snapshot},
 };
 
 /// Examines the deployment that a configuration leads to.

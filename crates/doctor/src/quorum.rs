@@ -1,9 +1,7 @@
 //! The members of a quorum: a majority that votes, each member on its own server.
 
-use leasehold::{
-    Config,
-    probe::{ProbedServer, Snapshot},
-};
+use crate::probe::{ProbedServer, Snapshot};
+use leasehold::Config;
 
 use crate::{Severity, finding::Findings, server, votes};
 

@@ -1,6 +1,6 @@
 //! The missing rights of the user, and the checks that they prevent.
 
-use leasehold::probe::{MissingRight, ProbedServer, Purpose, ServerInfo};
+use crate::probe::{MissingRight, ProbedServer, Purpose, ServerInfo};
 
 use crate::{Severity, finding::Findings};
 

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use leasehold::{
-    Config, StoreError,
-    probe::{ProbedServer, SentinelOpinion, SentinelSnapshot, ServerAnswer},
-    text::counted,
-};
+use crate::probe::{ProbedServer, SentinelOpinion, SentinelSnapshot, ServerAnswer};
+use leasehold::{Config, StoreError, text::counted};
 
 use crate::{Severity, finding::Findings, server};
 
@@ -164,7 +161,7 @@ pub(crate) fn failover_time(
 
 #[cfg(test)]
 mod tests {
-    use leasehold::probe::ServerInfo;
+    use crate::probe::ServerInfo;
 
     use super::*;
     use crate::{Diagnosis, Finding};

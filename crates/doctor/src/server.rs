@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use leasehold::{
-    Config, Layout, StoreError,
-    probe::{ProbedServer, ServerInfo},
-    text::counted,
-};
+use crate::probe::{ProbedServer, ServerInfo};
+use leasehold::{Config, Layout, StoreError, text::counted};
 
 use crate::{Severity, finding::Findings, rights};
 

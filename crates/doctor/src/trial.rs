@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use crate::probe::{self, Directory, Range, Snapshot};
 use futures_util::StreamExt;
 use leasehold::{
     Config, ConfigError, Mode, ResourceName, StoreError,
     env::{Random, SystemRandom},
-    probe::{self, Directory, Range, Snapshot},
+    probe::slot,
     store::{
         Acquired, Acquisition, Hold, Inbox, Notification, Notifications, QueueTicket, Released, Renewed,
         Store,
@@ -90,7 +91,7 @@ fn name() -> ResourceName {
 fn name_on(config: &Config, ranges: &[Range], master: usize) -> Option<ResourceName> {
     let prefix = probe::prefix(&config.store.prefix);
     std::iter::repeat_with(name).take(NAMES).find(|name| {
-        let slot = probe::slot(config.store.layout, &prefix, name);
+        let slot = slot(config.store.layout, &prefix, name);
         ranges.iter().any(|range| range.master == master && (range.first..=range.last).contains(&slot))
     })
 }

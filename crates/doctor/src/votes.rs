@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::probe::{ProbedServer, ServerInfo};
 use leasehold::{
     Config, Fence, Layout,
-    probe::{ProbedServer, ServerInfo},
     rules::{Incarnation, Recovered, Report, abstains_for, lessons},
 };
 

@@ -10,9 +10,10 @@ use futures_util::{
     future::{Either, select},
 };
 use leasehold::{
-    Layout, RedisOptions, RedisStore, ResourceName, StoreError, Token, probe,
+    Layout, RedisOptions, RedisStore, ResourceName, StoreError, Token,
     store::{Acquisition, Grant, Store},
 };
+use leasehold_doctor::probe;
 use leasehold_testing::waiting::PATIENCE;
 use tokio::time::{Instant, timeout};
 

@@ -7,20 +7,23 @@ use redis::{Client, ConnectionAddr};
 use super::{errors, server::Server};
 use crate::store::StoreError;
 
+/// The host and the port of a server.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct NodeAddress {
-    pub(crate) host: String,
+pub struct NodeAddress {
+    /// The name of the host, or its address.
+    pub host: String,
     port: u16,
 }
 
 impl NodeAddress {
-    pub(crate) const fn new(host: String, port: u16) -> Self {
+    /// Returns the address of this port of this host.
+    pub const fn new(host: String, port: u16) -> Self {
         Self { host, port }
     }
 
     /// Reads `host:port`; an IPv6 address may stand in brackets. Without a host, the host is that of `near`. A question
     /// mark stands for a host that is not known, and returns `None`.
-    pub(crate) fn of_redirect(text: &str, near: &Self) -> Option<Self> {
+    pub fn of_redirect(text: &str, near: &Self) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         let host = match host.trim_start_matches('[').trim_end_matches(']') {
             "?" => return None,
@@ -40,11 +43,11 @@ impl fmt::Display for NodeAddress {
 
 /// The settings for connections to servers, those of one of them. They include the password, so they are not shown.
 #[derive(Clone)]
-pub(crate) struct Nodes(pub(crate) Server);
+pub struct Nodes(pub(crate) Server);
 
 impl Nodes {
     /// Returns one of them. Nothing is sent.
-    pub(crate) fn server(&self, node: &NodeAddress) -> Result<Server, StoreError> {
+    pub fn server(&self, node: &NodeAddress) -> Result<Server, StoreError> {
         let NodeAddress { host, port } = node.clone();
         let info = self.0.get_connection_info().clone();
         let addr = match info.addr().clone() {

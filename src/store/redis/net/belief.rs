@@ -13,24 +13,27 @@ use crate::store::redis::net::{
 
 /// The master, and the epoch of the failover that made it the master.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MasterTerm {
-    pub(crate) epoch: u64,
-    pub(crate) master: NodeAddress,
+pub struct MasterTerm {
+    /// The number of the failover.
+    pub epoch: u64,
+    /// The server that it made the master.
+    pub master: NodeAddress,
 }
 
 /// One sentinel's opinion of a service.
 #[derive(Clone, Debug)]
-pub(crate) struct Opinion {
-    pub(crate) term: MasterTerm,
+pub struct Opinion {
+    /// The master that it names.
+    pub term: MasterTerm,
     /// The number of other sentinels that it knows.
-    pub(crate) others: usize,
+    pub others: usize,
 }
 
 /// Returns the questions for the address of the master, and for the table of the service.
 ///
 /// The address is that of the new master as soon as it is promoted; the table names it only when the replicas follow.
 /// Both are asked for at once: the old address with the new epoch would be believed.
-pub(crate) fn questions(service: &str) -> Pipeline {
+pub fn questions(service: &str) -> Pipeline {
     let mut both = redis::pipe();
     both.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(service);
     both.cmd("SENTINEL").arg("MASTER").arg(service);
@@ -39,7 +42,7 @@ pub(crate) fn questions(service: &str) -> Pipeline {
 
 /// Reads the answers to both questions: the opinion, and the table that it is from. Returns `None` if the sentinel does
 /// not know the service.
-pub(crate) fn read(address: Value, table: Value) -> RedisResult<Option<(Opinion, InfoTable)>> {
+pub fn read(address: Value, table: Value) -> RedisResult<Option<(Opinion, InfoTable)>> {
     let address: Option<(String, u16)> = redis::from_redis_value(address.extract_error()?)?;
     let Some((host, port)) = address else { return Ok(None) };
     let table: InfoTable = redis::from_redis_value(table.extract_error()?)?;

@@ -10,7 +10,7 @@ use redis::{ErrorKind, RedisError};
 use crate::store::StoreError;
 
 /// Translates an error from before the verb was sent. The verb was certainly not executed.
-pub(crate) fn before_sending(error: RedisError) -> StoreError {
+pub fn before_sending(error: RedisError) -> StoreError {
     let reason = error.to_string();
     // A wrong certificate is an error of input and output, like a broken cable: only the words of rustls tell them apart.
     let of_rustls = ["invalid peer certificate", "received fatal alert", "peer is incompatible"];

@@ -6,29 +6,31 @@ use std::{collections::BTreeMap, time::Duration};
 pub(crate) type InfoTable = BTreeMap<String, String>;
 
 /// Reads lines of `name:value`, as in the answer to `INFO`.
-pub(crate) fn table(text: &str) -> InfoTable {
+pub fn table(text: &str) -> InfoTable {
     let fields = text.lines().filter_map(|line| line.split_once(':'));
     fields.map(|(name, value)| (name.to_owned(), value.trim_end().to_owned())).collect()
 }
 
-pub(crate) fn number(table: &InfoTable, name: &str) -> Option<u64> {
+/// Reads a number.
+pub fn number(table: &InfoTable, name: &str) -> Option<u64> {
     table.get(name)?.parse().ok()
 }
 
 /// Returns the time since the start of a server by its wall clock, which may have been set meanwhile. One that was set back
 /// to before the start reports a negative number, which is read as zero.
-pub(crate) fn age(info: &InfoTable) -> Option<Duration> {
+pub fn age(info: &InfoTable) -> Option<Duration> {
     let seconds: i64 = info.get("uptime_in_seconds")?.parse().ok()?;
     // It is the difference of two points in time that were both cut to whole seconds.
     Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0).saturating_sub(1)))
 }
 
-pub(crate) fn is_append_only(info: &InfoTable) -> bool {
+/// Returns true if a server has an append-only file.
+pub fn is_append_only(info: &InfoTable) -> bool {
     info.get("aof_enabled").is_some_and(|enabled| enabled == "1")
 }
 
 /// Returns true if a server syncs its append-only file at every write.
-pub(crate) fn syncs_always(config: &InfoTable) -> bool {
+pub fn syncs_always(config: &InfoTable) -> bool {
     config.get("appendfsync").is_some_and(|fsync| fsync == "always")
 }
 

@@ -128,6 +128,6 @@ async fn line(stream: impl AsyncRead + Unpin) -> Option<Vec<u8>> {
 }
 
 /// Returns the address of a server, without user and password.
-pub(crate) fn address(client: &Client) -> String {
+pub fn address(client: &Client) -> String {
     client.get_connection_info().addr().to_string()
 }

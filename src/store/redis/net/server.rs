@@ -13,7 +13,7 @@ use crate::{
 
 /// A server. Without a provider the client has the credentials, or there are none.
 #[derive(Clone)]
-pub(crate) struct Server {
+pub struct Server {
     client: Client,
     provider: Option<CredentialsProvider>,
     /// The time for which all credentials may be refused in a rotation.

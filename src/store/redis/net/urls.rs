@@ -13,14 +13,16 @@ const SENTINEL: &str = "redis+sentinel://[user:password@]host[:port],…/service
                         [?sentinel_user=…&sentinel_password=…]";
 const CLUSTER: &str = "redis+cluster://[user:password@]host[:port],…";
 
-pub(crate) enum NamedServers {
+/// The servers that a URL names.
+#[expect(missing_docs, reason = "the names say what they are, and only the doctor sees them")]
+pub enum NamedServers {
     One(Box<Server>),
     Sentinel { sentinels: Vec<Server>, service: String, nodes: Nodes },
     Cluster { seeds: Vec<NodeAddress>, nodes: Nodes },
 }
 
 /// Reads a URL of any kind. Nothing is sent, and the error about a wrong one shows no password.
-pub(crate) fn named(url: &str, options: &RedisOptions) -> Result<NamedServers, InvalidValue> {
+pub fn named(url: &str, options: &RedisOptions) -> Result<NamedServers, InvalidValue> {
     let (kind, rest) = url.split_once("://").unwrap_or_default();
     let (scheme, kind) = kind.split_once('+').unwrap_or_default();
     let known = matches!(scheme, "redis" | "rediss");

@@ -166,7 +166,7 @@ pub(crate) fn with_clock(answer: Value) -> Result<(Value, Fence, Option<Recovere
 }
 
 /// Decodes the record that a server keeps of its recovery; `None` if it is not ours.
-pub(crate) fn recovered(written: &[u8]) -> Option<Recovered> {
+pub fn recovered(written: &[u8]) -> Option<Recovered> {
     let mut words = str::from_utf8(written).ok()?.split(' ');
     let (incarnation, durable, fence) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
     let durable = durable == "1";

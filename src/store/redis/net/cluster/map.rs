@@ -63,16 +63,19 @@ impl Map {
     }
 }
 
-/// A range of slots, and the nodes that serve it, each with its id within the cluster: the master first.
+/// A range of slots.
 #[derive(Debug)]
-pub(crate) struct SlotRange {
-    pub(crate) first: u16,
-    pub(crate) last: u16,
-    pub(crate) nodes: Vec<(Option<String>, NodeAddress)>,
+pub struct SlotRange {
+    /// The first slot.
+    pub first: u16,
+    /// The last slot.
+    pub last: u16,
+    /// The nodes that serve it, each with its id within the cluster: the master first.
+    pub nodes: Vec<(Option<String>, NodeAddress)>,
 }
 
-/// Reads the answer of `asked` to the [`question`]; `None` if it makes no sense.
-pub(crate) fn ranges(answer: Value, asked: &NodeAddress) -> Option<Vec<SlotRange>> {
+/// Reads the answer of `asked` to `CLUSTER SLOTS`; `None` if it makes no sense.
+pub fn ranges(answer: Value, asked: &NodeAddress) -> Option<Vec<SlotRange>> {
     let ranges: Vec<Vec<Value>> = redis::from_redis_value(answer).ok()?;
     let ranges = ranges.into_iter().map(|range| {
         let [Value::Int(first), Value::Int(last), nodes @ ..] = &range[..] else { return None };

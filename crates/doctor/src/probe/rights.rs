@@ -4,15 +4,16 @@
 //! rights before it checks anything else but the number of arguments, so a command that fails for another reason is
 //! allowed.
 
+use leasehold::{
+    Layout, StoreError,
+    env::{Random, SystemRandom},
+    probe::Exchange,
+};
 use redis::Value;
 
 use super::{
-    exchange::{Exchange, Probing},
+    questions::Probing,
     snapshot::{MissingRight, Purpose},
-};
-use crate::{
-    runtime::env::{Random, SystemRandom},
-    store::{StoreError, redis::net::options::Layout},
 };
 
 /// A command with arguments that do nothing to a key that is not there. `KEY` and `CHANNEL` stand for ours.

@@ -3,22 +3,15 @@
 use std::{net::IpAddr, time::Duration};
 
 use futures_util::future::join_all;
+use leasehold::{
+    StoreError,
+    probe::{Exchange, NodeAddress, Nodes, Server, SlotRange, address, number, opinion, questions, ranges},
+};
 use redis::Value;
 
 use super::{
-    exchange::{Probing, missing, next, read},
-    snapshot::{Directory, Range, SentinelOpinion, SentinelSnapshot, Snapshot},
-};
-use crate::store::{
-    StoreError,
-    redis::net::{
-        address::{NodeAddress, Nodes},
-        belief,
-        cluster::map::{self, SlotRange},
-        info::{self, InfoTable},
-        opening::address,
-        server::Server,
-    },
+    questions::{Probing, missing, next, read, unavailable},
+    snapshot::{Directory, InfoTable, Range, SentinelOpinion, SentinelSnapshot, Snapshot},
 };
 
 /// Probes sentinels, and the servers that the one with the latest failover names.
@@ -44,15 +37,15 @@ async fn ask_sentinel(
     sentinel: &Server,
     service: &str,
 ) -> Result<Option<(SentinelOpinion, Vec<(NodeAddress, bool)>)>, StoreError> {
-    let mut exchange = asking.open(sentinel).await?;
-    let mut questions = belief::questions(service);
+    let mut exchange = Exchange::open(sentinel, asking.options).await?;
+    let mut questions = questions(service);
     for question in ["REPLICAS", "CKQUORUM"] {
         questions.cmd("SENTINEL").arg(question).arg(service);
     }
     let mut answers = exchange.send(questions).await?.into_iter();
-    let told = belief::read(next(&mut answers), next(&mut answers)).map_err(missing)?;
+    let told = opinion(next(&mut answers), next(&mut answers)).map_err(missing)?;
     let Some((told, table)) = told else { return Ok(None) };
-    let number = |table: &InfoTable, name| info::number(table, name).unwrap_or(0);
+    let number = |table: &InfoTable, name| number(table, name).unwrap_or(0);
     let replicas = read::<Vec<InfoTable>>(next(&mut answers));
     let could_fail_over = read::<String>(next(&mut answers)).map(drop);
     let opinion = SentinelOpinion {
@@ -128,22 +121,21 @@ async fn ask_node(
     seed: &NodeAddress,
     nodes: &Nodes,
 ) -> Result<Vec<SlotRange>, StoreError> {
-    let mut exchange = asking.open(&nodes.server(seed)?).await?;
+    let mut exchange = Exchange::open(&nodes.server(seed)?, asking.options).await?;
     let mut question = redis::pipe();
     question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
     let mut answers = exchange.send(question).await?.into_iter();
     let slots = next(&mut answers).extract_error().map_err(missing)?;
     // A user who may not ask does without them.
     let nodes: String = read(next(&mut answers)).unwrap_or_default();
-    told(slots, &nodes, seed)
-        .ok_or_else(|| StoreError::unavailable("the answer to CLUSTER SLOTS makes no sense"))
+    told(slots, &nodes, seed).ok_or_else(|| unavailable("the answer to CLUSTER SLOTS makes no sense"))
 }
 
 /// Combines the answers of `asked` to `CLUSTER SLOTS` and `CLUSTER NODES`. The first leaves out replicas of which it is
 /// not known yet how far they are.
 fn told(slots: Value, nodes: &str, asked: &NodeAddress) -> Option<Vec<SlotRange>> {
     let replicas: Vec<Replica<'_>> = nodes.lines().filter_map(|line| Replica::read(line, asked)).collect();
-    let mut told = map::ranges(slots, asked)?;
+    let mut told = ranges(slots, asked)?;
     for SlotRange { nodes, .. } in &mut told {
         let Some((Some(id), master)) = nodes.first().cloned() else { continue };
         let by_name = master.host.parse::<IpAddr>().is_err();
@@ -189,7 +181,10 @@ impl<'a> Replica<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::redis::net::cluster::map::tests::text;
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
 
     fn node(host: &str, id: &str) -> Value {
         Value::Array(vec![text(host), Value::Int(7), text(id)])

@@ -1,14 +1,11 @@
 //! The snapshot of a deployment, as plain values.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use crate::{
-    core::Recovered,
-    store::{
-        StoreError,
-        redis::net::info::{self, InfoTable},
-    },
-};
+use leasehold::{StoreError, probe, rules::Recovered};
+
+/// Names and values, as servers tell them.
+pub(super) type InfoTable = BTreeMap<String, String>;
 
 /// An answer, or the reason why the server did not give it.
 pub type ServerAnswer<T> = Result<T, String>;
@@ -142,7 +139,7 @@ pub struct Range {
 impl ServerInfo {
     /// Returns a number in `INFO`.
     pub fn number(&self, name: &str) -> Option<u64> {
-        info::number(self.info.as_ref().ok()?, name)
+        probe::number(self.info.as_ref().ok()?, name)
     }
 
     /// Returns a value in `INFO`.
@@ -152,13 +149,13 @@ impl ServerInfo {
 
     /// Returns the time since the start of the server, never overstated.
     pub fn age(&self) -> Option<Duration> {
-        info::age(self.info.as_ref().ok()?)
+        probe::age(self.info.as_ref().ok()?)
     }
 
     /// Returns true if the server forgets nothing that it acknowledged unless its disk is lost.
     pub fn is_durable(&self) -> bool {
-        self.info.as_ref().is_ok_and(info::is_append_only)
-            && self.config.as_ref().is_ok_and(info::syncs_always)
+        self.info.as_ref().is_ok_and(probe::is_append_only)
+            && self.config.as_ref().is_ok_and(probe::syncs_always)
     }
 
     /// Returns a setting.

@@ -1,38 +1,35 @@
-//! A probe of the servers that a URL names, by questions that change nothing.
+//! The probe of the servers that a URL names, by questions that change nothing.
 //!
-//! **Invariant:** nothing here judges what it finds; the package `leasehold-doctor`
-//! does. All servers are asked at once, each for a bounded time.
+//! **Invariant:** nothing here judges what it finds. All servers are asked at once, each for a bounded time.
 
 mod directories;
-mod exchange;
+mod questions;
 mod rights;
 mod snapshot;
 
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use leasehold::{
+    InvalidValue, RedisOptions, StoreError,
+    probe::{
+        Exchange, NamedServers, NodeAddress, Nodes, Server, address, named, recovered, recovered_key, table,
+    },
+};
 use redis::Value;
 use tokio::time::Instant;
 
-use self::exchange::{Exchange, Probing, next, read};
-pub use self::rights::prefix;
-pub use self::snapshot::{
-    Directory, MissingRight, ProbedServer, Purpose, Range, Reading, SentinelOpinion, SentinelSnapshot,
-    ServerAnswer, ServerInfo, Snapshot,
+use self::{
+    questions::{Probing, next, read},
+    snapshot::InfoTable,
 };
-use super::{
-    net::{
-        address::{NodeAddress, Nodes},
-        info::{self, InfoTable},
-        opening::address,
-        options::RedisOptions,
-        server::Server,
-        urls::{self, NamedServers},
+pub use self::{
+    rights::prefix,
+    snapshot::{
+        Directory, MissingRight, ProbedServer, Purpose, Range, Reading, SentinelOpinion, SentinelSnapshot,
+        ServerAnswer, ServerInfo, Snapshot,
     },
-    wire::{decode, keys},
 };
-pub use crate::store::redis::{net::cluster::slot::SLOTS, wire::keys::slot};
-use crate::{core::InvalidValue, store::StoreError};
 
 /// The settings that `INFO` does not report.
 const SETTINGS: [&str; 5] =
@@ -43,7 +40,7 @@ const READINGS: usize = 3;
 /// Probes all servers that this URL leads to. Points in time are counted from `began`.
 pub async fn run(url: &str, options: &RedisOptions, began: Instant) -> Result<Snapshot, InvalidValue> {
     let asking = Probing { options, began, cluster: false, sentinel: false };
-    Ok(match urls::named(url, options)? {
+    Ok(match named(url, options)? {
         NamedServers::One(server) => {
             let info = asking.ask(&server).await;
             let server = ProbedServer { address: address(&server), is_replica: false, info };
@@ -69,14 +66,14 @@ impl Probing<'_> {
     }
 
     pub(super) async fn ask(&self, server: &Server) -> Result<ServerInfo, StoreError> {
-        let mut exchange = self.open(server).await?;
+        let mut exchange = Exchange::open(server, self.options).await?;
         let (round_trip, clock) = self.clock(&mut exchange).await?;
         let mut questions = redis::pipe();
         questions.cmd("INFO");
         if self.cluster {
             questions.cmd("CLUSTER").arg("INFO");
         } else {
-            questions.cmd("GET").arg(keys::fence(&self.options.prefix, None) + "recovered");
+            questions.cmd("GET").arg(recovered_key(&self.options.prefix));
         }
         for setting in SETTINGS {
             questions.cmd("CONFIG").arg("GET").arg(setting);
@@ -85,7 +82,7 @@ impl Probing<'_> {
         let info = lines(next(&mut answers));
         let cluster = if self.cluster { lines(next(&mut answers)) } else { Ok(InfoTable::new()) };
         let written = if self.cluster { Ok(None) } else { read::<Option<Vec<u8>>>(next(&mut answers)) };
-        let recovered = written.map(|written| decode::recovered(&written?));
+        let recovered = written.map(|written| recovered(&written?));
         let config = answers.map(read::<InfoTable>).try_fold(InfoTable::new(), |mut settings, told| {
             settings.extend(told?);
             Ok(settings)
@@ -114,5 +111,5 @@ impl Probing<'_> {
 }
 
 fn lines(answer: Value) -> ServerAnswer<InfoTable> {
-    read::<String>(answer).map(|text| info::table(&text))
+    read::<String>(answer).map(|text| table(&text))
 }
