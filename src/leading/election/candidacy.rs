@@ -42,6 +42,8 @@ pub struct Candidacy {
     pub(crate) request: Acquire,
     pub(super) tells: Audience,
     pub(crate) stands: bool,
+    /// True if somebody else sees to it that the election ends when nobody needs it.
+    pub(crate) is_kept: bool,
     /// The time to finish, after the name of its setting.
     pub(crate) budget: Option<(&'static str, Duration)>,
     /// The pauses. A term, or the life of an actor, that is longer than the longest counts as a good one.
@@ -56,6 +58,7 @@ impl From<Acquire> for Candidacy {
             request,
             tells: Audience::default(),
             stands: true,
+            is_kept: false,
             budget: None,
             pauses: Doubling::new(Duration::from_millis(100), Duration::from_secs(10)),
             look_every: Duration::from_secs(1),

@@ -26,7 +26,9 @@ impl Actor for Election {
         if reactor::is_missing() {
             return;
         }
-        ctx.run_interval(LOOK_EVERY, Self::look_at_audience);
+        if !self.candidacy.is_kept {
+            ctx.run_interval(LOOK_EVERY, Self::look_at_audience);
+        }
         if self.looking.audience.is_there() {
             self.look(ctx);
             ctx.run_interval(self.candidacy.look_every, Self::look);

@@ -48,7 +48,7 @@ impl Names {
         let class = &mut candidacy.request.options.class;
         let fleet = str::from_utf8(self.fleet.as_bytes()).ok().filter(|name| Class::check(name).is_ok());
         *class = class.take().or_else(|| fleet.map(|name| name.to_owned().into()));
-        candidacy.stands = true;
+        (candidacy.stands, candidacy.is_kept) = (true, true);
         candidacy.pauses.reset();
         candidacy
     }
