@@ -6,14 +6,12 @@ use crate::core::Moment;
 
 /// Returns the part of the TTL that is deducted for two clocks with slightly different rates: 1 % of it and 2 ms.
 ///
-/// The figure is that of the Redlock page of the Redis documentation's reference implementations (`drift = ttl × 0.01 + 2
-/// ms`).
+/// The figure is that of the Redlock page of the Redis documentation's reference implementations (`drift = ttl × 0.01 + 2 ms`).
 pub fn drift_allowance(ttl: Duration) -> Duration {
     ttl / 100 + Duration::from_millis(2)
 }
 
-/// Returns the time before the end at which the holder is told, in case a timer fires late: 1 % of the TTL, at least 10
-/// ms.
+/// Returns the time before the end at which the holder is told, in case a timer fires late: 1 % of the TTL, at least 10 ms.
 pub fn guard_band(ttl: Duration) -> Duration {
     (ttl / 100).max(Duration::from_millis(10))
 }

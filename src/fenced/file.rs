@@ -11,10 +11,9 @@ use crate::core::Fence;
 
 /// A file that only the holder with the largest fence writes, as a whole.
 ///
-/// Two files stand beside it: `NAME.fence` has the largest fence, and `NAME.lock` is locked by the operating system for as
-/// long as a comparison with its write takes. The lock ends with its process; a process that is frozen while it writes makes
-/// the others wait. A reader sees the file as it was or as it is, never a part of it. After [`write`](Self::write) it is on
-/// the disk.
+/// Two files stand beside it: `NAME.fence` has the largest fence, and `NAME.lock` is locked by the operating system for as long as
+/// a comparison with its write takes. The lock ends with its process; a process that is frozen while it writes makes the others
+/// wait. A reader sees the file as it was or as it is, never a part of it. After [`write`](Self::write) it is on the disk.
 ///
 /// All writers have to write in this way, in a directory of their own, on a file system on which locks work: on network file
 /// systems they may not. Remove the two files only together with the file, and restore all of them from a backup: without

@@ -1,9 +1,8 @@
 //! Writes that an overtaken holder cannot make, because what is written to knows the largest fence.
 //!
-//! A lease alone cannot keep a holder from writing that was frozen for longer than its lease and then wakes up. The receiver
-//! of the write can: it remembers the largest [`Fence`] that it has seen, and refuses a smaller one. The
-//! comparison and the write have to be one step. A receiver knows a newer holder from its first call on: enter before you
-//! read what you are going to change.
+//! A lease alone cannot keep a holder from writing that was frozen for longer than its lease and then wakes up. The receiver of the
+//! write can: it remembers the largest [`Fence`] that it has seen, and refuses a smaller one. The comparison and the write have to
+//! be one step. A receiver knows a newer holder from its first call on: enter before you read what you are going to change.
 //!
 //! Fenced writes are for exclusive leases. Of holders that hold together, readers for instance, only the newest gets through.
 //!

@@ -44,8 +44,7 @@ pub async fn enter(connection: &mut impl ConnectionLike, key: &str, fence: Fence
 ///
 /// # Errors
 /// [`FencedWriteError::Stale`], with the larger fence: nothing was written. [`FencedWriteError::Failed`]: the outcome is
-/// unknown, unless the server has answered with an error. A fence key that holds no number is such an error, and lets nobody
-/// write.
+/// unknown, unless the server has answered with an error. A fence key that holds no number is such an error, and lets nobody write.
 ///
 /// # Cancel safety
 /// The key may be set or not, as with any command that is dropped.

@@ -39,10 +39,9 @@ pub enum LeaseChange {
     Queued {
         /// The number of waiters ahead of it.
         ahead: u64,
-        /// The time that it is likely to wait from now on, from what its manager has seen of this resource: how long its
-        /// holders held it, and how fast its queue moved. `None` as long as nothing is known, where there are readers, and
-        /// while somebody holds it for much longer than was expected. A wait is a matter of chance: the longer the queue,
-        /// the nearer this comes.
+        /// The time that it is likely to wait from now on, from what its manager has seen of this resource: how long its holders
+        /// held it, and how fast its queue moved. `None` as long as nothing is known, where there are readers, and while somebody
+        /// holds it for much longer than was expected. A wait is a matter of chance: the longer the queue, the nearer this comes.
         expected_wait: Option<Duration>,
     },
     /// The lease was granted.

@@ -22,8 +22,7 @@ tokio::task_local! {
 ///   [`LeaseSet::run`](crate::LeaseSet::run) is given;
 /// * handlers with a `web::Locked`, and those below a `web::Locks` with a lock, their response bodies included;
 /// * the work of a [`Schedule`](crate::schedule::Schedule), whose resource is the name of the schedule;
-/// * everything that a [`SingletonContext`](crate::election::SingletonContext) polls, and `stopping` and `stopped` of its
-///   actor.
+/// * everything that a [`SingletonContext`](crate::election::SingletonContext) polls, and `stopping` and `stopped` of its actor.
 ///
 /// **A task that is spawned, a thread, and a message to another actor are outside**: they may go on when the lease is over. Give
 /// them the lease.

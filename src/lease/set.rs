@@ -52,15 +52,13 @@ impl LeaseSet {
         self.leases.iter().map(Lease::resource)
     }
 
-    /// Returns the [`fence`](Lease::fence) of this resource. `None` if it is not part of the set, or if the store
-    /// cannot issue one.
+    /// Returns the [`fence`](Lease::fence) of this resource. `None` if it is not part of the set, or if the store cannot issue one.
     pub fn fence(&self, resource: impl AsRef<[u8]>) -> Option<Fence> {
         let at = self.leases.binary_search_by(|lease| lease.resource().as_bytes().cmp(resource.as_ref()));
         self.leases[at.ok()?].fence()
     }
 
-    /// Returns true if all of the set certainly holds at this moment. Only the clock is read. `false` means that it
-    /// may not hold.
+    /// Returns true if all of the set certainly holds at this moment. Only the clock is read. `false` means that it may not hold.
     pub fn is_valid(&self) -> bool {
         self.leases.iter().all(Lease::is_valid)
     }
@@ -78,8 +76,7 @@ impl LeaseSet {
         first_lost(&self.leases)
     }
 
-    /// Runs `work` while all of the set holds. When a part is lost, `work` is stopped: its future is dropped at the
-    /// next await.
+    /// Runs `work` while all of the set holds. When a part is lost, `work` is stopped: its future is dropped at the next await.
     ///
     /// # Errors
     /// [`LeaseLostError`] when a part was lost before `work` was done. What `work` had begun may be half done. If others

@@ -87,10 +87,9 @@ async fn live<E>(
 
 /// A lock manager in a thread with an actix system of its own, which [`start_anywhere`] has started.
 ///
-/// **Dropping it shuts the manager down**, and blocks the caller until that is done: no new requests, holders have the time
-/// of [`drain`](Self::drain), then everything is released. In async code await [`shutdown`](Self::shutdown) instead. The
-/// thread ends with the manager. What its addresses are sent afterwards is answered with
-/// [`ManagerGone`](crate::WithLockError::ManagerGone).
+/// **Dropping it shuts the manager down**, and blocks the caller until that is done: no new requests, holders have the time of
+/// [`drain`](Self::drain), then everything is released. In async code await [`shutdown`](Self::shutdown) instead. The thread ends
+/// with the manager. What its addresses are sent afterwards is answered with [`ManagerGone`](crate::WithLockError::ManagerGone).
 #[derive(Debug)]
 #[must_use = "the lock manager is shut down when its thread is dropped"]
 pub struct ManagerThread {

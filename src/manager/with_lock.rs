@@ -43,9 +43,8 @@ pub trait WithLock {
     /// error of the work: [`Done`] has the value all the same.
     ///
     /// # Cancel safety
-    /// A caller that drops the future gives up. Before the grant, the request leaves the queue. After it, `work` is
-    /// dropped where it is, and the lease is released. During the release, the lease is released all the same, and the
-    /// value is lost.
+    /// A caller that drops the future gives up. Before the grant, the request leaves the queue. After it, `work` is dropped where
+    /// it is, and the lease is released. During the release, the lease is released all the same, and the value is lost.
     fn with_lock<Kind: 'static, T>(
         &self,
         request: Request<Kind>,
@@ -173,10 +172,9 @@ pub enum WithLockError {
     /// manager may have been granted was released by the shutdown, or ends with its TTL.
     #[error("the lock manager is gone; the work was not started")]
     ManagerGone,
-    /// It was called outside of a tokio runtime, whose timer stops the work when the lease is lost without a word. Nothing
-    /// was asked for, and the work was not started. In a thread without one, use [`BlockingLocks`](crate::BlockingLocks), or
-    /// `block_on` of a tokio runtime with timers: one that was built without them (`enable_time`) panics, before anything is
-    /// asked for.
+    /// It was called outside of a tokio runtime, whose timer stops the work when the lease is lost without a word. Nothing was
+    /// asked for, and the work was not started. In a thread without one, use [`BlockingLocks`](crate::BlockingLocks), or `block_on`
+    /// of a tokio runtime with timers: one that was built without them (`enable_time`) panics, before anything is asked for.
     #[error(
         "with_lock was called outside of a tokio runtime, whose timer it needs; nothing was asked for, and the work was not started"
     )]

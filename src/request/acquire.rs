@@ -34,8 +34,7 @@ pub type Acquire = Request<kind::Exclusive>;
 
 /// A request for the resource together with other readers, excluding writers.
 ///
-/// With an [`owner`](Request::owner), asking for the write lock while reading is an error at once instead of a wait
-/// for oneself.
+/// With an [`owner`](Request::owner), asking for the write lock while reading is an error at once instead of a wait for oneself.
 pub type ReadLock = Request<kind::Read>;
 
 /// A request for the whole resource, excluding readers and writers. It is not re-entrant.

@@ -21,8 +21,7 @@ impl<Kind, Names> Request<Kind, Names> {
         self
     }
 
-    /// Sets the TTL: the time for which the store keeps the lease unless it is renewed. At least 50 ms. Default:
-    /// `lease.ttl`, 30 s.
+    /// Sets the TTL: the time for which the store keeps the lease unless it is renewed. At least 50 ms. Default: `lease.ttl`, 30 s.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = Some(ttl);
         self
@@ -35,9 +34,8 @@ impl<Kind, Names> Request<Kind, Names> {
         self
     }
 
-    /// Waits without end, until the lease is granted or the caller gives up by dropping the future of `send`.
-    /// `limits.max_wait` does not bound it, but a limited number of [`attempts`](Self::attempts) does. The store may be
-    /// unreachable all the while.
+    /// Waits without end, until the lease is granted or the caller gives up by dropping the future of `send`. `limits.max_wait`
+    /// does not bound it, but a limited number of [`attempts`](Self::attempts) does. The store may be unreachable all the while.
     pub fn wait_forever(mut self) -> Self {
         self.options.wait = Some(Wait::Forever);
         self
@@ -168,8 +166,7 @@ impl<Kind, Names> Request<Kind, Names> {
         self
     }
 
-    /// Binds the lease to this actor: it is released when the actor dies, however it dies. This is checked ten times
-    /// a second.
+    /// Binds the lease to this actor: it is released when the actor dies, however it dies. This is checked ten times a second.
     pub fn bound_to<A: Actor>(mut self, actor: &Addr<A>) -> Self {
         let actor = actor.downgrade();
         self.options.bound_to =

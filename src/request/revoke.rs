@@ -15,10 +15,9 @@ use crate::{
 /// owner that re-enters what it holds.
 ///
 /// Holders of every manager are told at once, through [`Lease::revoke_requested`](crate::Lease::revoke_requested) and
-/// [`LeaseChange::RevokeRequested`](crate::LeaseChange::RevokeRequested). A holder whose notifications do not arrive at the
-/// moment is told again until the grace is over, first after 20 ms, then with pauses that double up to an eighth of the grace,
-/// or to 1 s if that is longer. Who loses the lease by force is told that too
-/// ([`LossReason::Forced`](crate::LossReason::Forced)).
+/// [`LeaseChange::RevokeRequested`](crate::LeaseChange::RevokeRequested). A holder whose notifications do not arrive at the moment
+/// is told again until the grace is over, first after 20 ms, then with pauses that double up to an eighth of the grace, or to 1 s
+/// if that is longer. Who loses the lease by force is told that too ([`LossReason::Forced`](crate::LossReason::Forced)).
 ///
 /// ```
 /// # use std::time::Duration;

@@ -24,8 +24,7 @@ use crate::core::Token;
 
 /// The clock of this process.
 ///
-/// It must never go back, should go on while the machine is suspended, and must run at the same rate as the timers of
-/// the runtime.
+/// It must never go back, should go on while the machine is suspended, and must run at the same rate as the timers of the runtime.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Returns the present moment. Must not block.
     fn now(&self) -> Moment;

@@ -4,8 +4,7 @@ use tokio::runtime::Handle;
 
 /// Returns true if this thread is in no runtime of tokio, where a timer would panic.
 ///
-/// An actor that `main` has started and that was never polled is started by actix as it is dropped, when the runtime has
-/// ended.
+/// An actor that `main` has started and that was never polled is started by actix as it is dropped, when the runtime has ended.
 pub(crate) fn is_missing() -> bool {
     Handle::try_current().is_err()
 }

@@ -62,8 +62,7 @@ impl Holdings {
         drop(self.leases.take());
     }
 
-    /// Runs `work` while all that is held holds, what is acquired on the way included. When a lease is lost, `work` is
-    /// dropped.
+    /// Runs `work` while all that is held holds, what is acquired on the way included. When a lease is lost, `work` is dropped.
     pub(crate) async fn while_held<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseLostError> {
         let mut work = pin!(self.scope.clone().around(work));
         poll_fn(|cx| {

@@ -44,9 +44,8 @@ type Asks = dyn Fn(&ServiceRequest) -> Option<Acquire>;
 /// # let _ = app;
 /// ```
 ///
-/// The address of the manager comes from the application's data: `app_data(Data::new(locks))`, with the
-/// `Addr<LockManager>` that [`start`](crate::LockManagerBuilder::start) returned. Without it every request is answered with
-/// 500, and the log says so.
+/// The address of the manager comes from the application's data: `app_data(Data::new(locks))`, with the `Addr<LockManager>` that
+/// [`start`](crate::LockManagerBuilder::start) returned. Without it every request is answered with 500, and the log says so.
 ///
 /// * **When a lock is lost**, the handler is stopped: its future is dropped at the next await, and the client is answered
 ///   with 503 and `outcome_unknown`. A body that is made while it is sent is cut off. A body that was complete is sent,

@@ -60,9 +60,8 @@
 //! | another invalid value, or a store that can never grant this | 500 | `internal` | none |
 //!
 //! Names, owners, tokens and [fences](crate::fenced::parse_header) are often made of what the client sent, so a wrong one is the
-//! client's mistake. All other
-//! values are the program's. A response with 500 is logged with its error. An outcome that is unknown has no `Retry-After`,
-//! because only the application knows whether it can be repeated.
+//! client's mistake. All other values are the program's. A response with 500 is logged with its error. An outcome that is unknown
+//! has no `Retry-After`, because only the application knows whether it can be repeated.
 
 mod errors;
 mod holdings;

@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use crate::core::{AHEAD_AT_MOST, Fence, abstains_for, majority};
 
-/// One incarnation of a node. A restart begins another one, which may have forgotten acknowledged writes of the earlier
-/// one.
+/// One incarnation of a node. A restart begins another one, which may have forgotten acknowledged writes of the earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Incarnation {
     /// The identifier, different after each start.

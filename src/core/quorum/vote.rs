@@ -36,9 +36,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Returns the result of votes on a request, which each node grants or refuses. The request is refused when it can no
-    /// longer be granted and a majority has voted. Two requests may each be granted by less than a majority; then both
-    /// are refused.
+    /// Returns the result of votes on a request, which each node grants or refuses. The request is refused when it can no longer be
+    /// granted and a majority has voted. Two requests may each be granted by less than a majority; then both are refused.
     pub fn on_request(&self) -> Verdict {
         let needed = majority(self.of);
         self.verdict(self.yes + self.open() < needed && self.yes + self.no >= needed)
@@ -91,8 +90,7 @@ pub fn granted_fence(
     expected.filter(|fence| is_known(*fence)).or_else(|| said.max())
 }
 
-/// Returns the part of a TTL on which a holder may rely once its votes have been counted, `spent` after they were
-/// requested.
+/// Returns the part of a TTL on which a holder may rely once its votes have been counted, `spent` after they were requested.
 pub fn validity_left(ttl: Duration, spent: Duration) -> Duration {
     ttl.saturating_sub(drift_allowance(ttl)).saturating_sub(spent)
 }

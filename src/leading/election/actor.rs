@@ -86,8 +86,7 @@ enum CandidateStage {
 }
 
 impl Election {
-    /// Starts an election. It stands at once, unless it is an [observer](Candidacy::observer). The store need not be there
-    /// yet.
+    /// Starts an election. It stands at once, unless it is an [observer](Candidacy::observer). The store need not be there yet.
     ///
     /// # Errors
     /// [`InvalidValue`] for an invalid name, a request for a share, an owner, a minimum hold, or contradictory pauses. What the
@@ -162,8 +161,7 @@ impl Election {
         self.stage = CandidateStage::Waiting(ctx.spawn(answered));
     }
 
-    /// Returns true if the running future is the one that the candidate waits for: a cancelled one may still end in the
-    /// same turn.
+    /// Returns true if the running future is the one that the candidate waits for: a cancelled one may still end in the same turn.
     fn is_awaited(&self, ctx: &Context<Self>) -> bool {
         matches!(self.stage, CandidateStage::Waiting(pending) if pending == ctx.handle())
     }

@@ -102,9 +102,8 @@ impl Candidacy {
         self
     }
 
-    /// Sets how often the store is asked who leads, which [`LeaderChanged`](ElectionEvent::LeaderChanged) tells. It is asked
-    /// only while there are recipients that were added by [`tell`](Self::tell), and not while this candidate leads. Default:
-    /// 1 s.
+    /// Sets how often the store is asked who leads, which [`LeaderChanged`](ElectionEvent::LeaderChanged) tells. It is asked only
+    /// while there are recipients that were added by [`tell`](Self::tell), and not while this candidate leads. Default: 1 s.
     pub const fn look_every(mut self, pause: Duration) -> Self {
         self.look_every = pause;
         self

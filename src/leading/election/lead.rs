@@ -23,8 +23,7 @@ pub(super) struct Lead {
 }
 
 impl Lead {
-    /// Waits until the term has to end: the lease is lost, somebody wants it back, or its validity lasts no longer than the
-    /// budget.
+    /// Waits until the term has to end: the lease is lost, somebody wants it back, or its validity lasts no longer than the budget.
     pub(super) fn ends(&self) -> impl Future<Output = Demotion> + use<> {
         let (lease, budget) = (Arc::clone(&self.lease), self.budget);
         let budget = if planted!("a leader has no time to finish") { Duration::ZERO } else { budget };

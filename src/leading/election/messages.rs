@@ -33,8 +33,7 @@ pub struct Resign;
 /// Reports that the candidate is not well. If it leads it steps down, so that another one takes over, and stands again after
 /// a pause. Otherwise nothing happens.
 ///
-/// A candidate that may become unable to say so asks with [`heartbeat`](crate::Request::heartbeat), and reports while it is
-/// well.
+/// A candidate that may become unable to say so asks with [`heartbeat`](crate::Request::heartbeat), and reports while it is well.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 #[must_use = "a message does nothing until it is sent to an Election"]

@@ -31,8 +31,7 @@
 //! lead. It tells recipients by an [`ElectionEvent`] that it leads, that it does so no more, and who else leads.
 //!
 //! # The life of a term
-//! A term begins when a candidate is granted the lease of the election. It ends in one of two ways, and both are a
-//! [`Demotion`].
+//! A term begins when a candidate is granted the lease of the election. It ends in one of two ways, and both are a [`Demotion`].
 //!
 //! * **In good order**, while the lease is still valid: after [`Resign`] or [`Unwell`], when the lock manager shuts down, or
 //!   when no renewal was confirmed until a [`budget`](Candidacy::budget) before the end of the validity. The recipients are

@@ -48,7 +48,7 @@ impl Survey {
     /// a fleet of this name.
     ///
     /// # Errors
-    /// As [`Inspect`].
+    /// As [`Inspect`](crate::Inspect).
     ///
     /// # Cancel safety
     /// Cancel safe.

@@ -77,10 +77,9 @@ impl Schedule {
 
     /// Creates a schedule by a cron expression with seconds, in a time zone: `("0 30 8 * * MON-FRI", "Europe/Berlin")`.
     ///
-    /// The fields are second, minute, hour, day of the month, month, day of the week, and perhaps a year. Zones are those of
-    /// the IANA. Where the clocks are put forward, a tick at a time that the night leaves out is at the end of the gap; where
-    /// they are put back, a tick at a fixed time is at the first of the two. Ticks that an interval or `*` names go on
-    /// through both.
+    /// The fields are second, minute, hour, day of the month, month, day of the week, and perhaps a year. Zones are those of the
+    /// IANA. Where the clocks are put forward, a tick at a time that the night leaves out is at the end of the gap; where they are
+    /// put back, a tick at a fixed time is at the first of the two. Ticks that an interval or `*` names go on through both.
     ///
     /// An expression is refused that has no tick within five years (`0 0 0 30 2 *`), by the time of this machine; or a step
     /// that is larger than its field (`*/90` in the minutes), an empty item, or the name of a month or day in another field.
@@ -184,8 +183,7 @@ impl Schedule {
         self
     }
 
-    /// Starts the schedule in this process. Of all processes that have started it, one runs it. The store need not be there
-    /// yet.
+    /// Starts the schedule in this process. Of all processes that have started it, one runs it. The store need not be there yet.
     ///
     /// The work runs in the arbiter that this is called in. A process that is frozen or cut off loses its lease, and the
     /// work is stopped at its next await. For what it writes until then there is the [fence](Tick::fence).

@@ -55,8 +55,7 @@ pub(super) struct EndedRun {
 /// Runs the work of a tick, while the lease is valid and no longer than it may.
 pub(super) async fn run(job: Rc<TickJob>, tick: Tick, lease: Arc<Lease>) -> EndedRun {
     let began = Instant::now();
-    // Called inside, so that a panic before the first await is caught too. So is one in what the work drops when it is
-    // stopped.
+    // Called inside, so that a panic before the first await is caught too. So is one in what the work drops when it is stopped.
     let run = AssertUnwindSafe(async {
         match timeout(job.at_most.unwrap_or(Duration::MAX), lease.run(async { (job.work)(tick).await })).await
         {

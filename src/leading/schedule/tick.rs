@@ -67,8 +67,7 @@ pub struct Run {
     pub tick: Tick,
     /// The time of its claim, by the clock of the store.
     pub started_at: SystemTime,
-    /// The time that the work took, and what became of it. `None` while it goes on, and if its process ended before it could
-    /// say.
+    /// The time that the work took, and what became of it. `None` while it goes on, and if its process ended before it could say.
     pub ended: Option<(Duration, Outcome)>,
 }
 

@@ -108,8 +108,7 @@ impl WaitQueue {
         head.zip(self.sieve).is_some_and(|((&arrival, head), roll)| head.missed(arrival, roll))
     }
 
-    /// Sets the head aside. Either it was handed over what it waits for, to take up within `offered`, or it is taken
-    /// for dead.
+    /// Sets the head aside. Either it was handed over what it waits for, to take up within `offered`, or it is taken for dead.
     pub(super) fn set_head_aside(&mut self, offered: Option<(Moment, Moment)>) {
         if let Some((arrival, mut head)) = self.waiters.pop_first() {
             self.counted_out(arrival);
@@ -220,8 +219,7 @@ impl WaitQueue {
         }
     }
 
-    /// Returns the number of waiters before this arrival. They are counted by blocks, so that a long queue is not
-    /// walked along.
+    /// Returns the number of waiters before this arrival. They are counted by blocks, so that a long queue is not walked along.
     fn ahead(&self, arrival: Arrival) -> u64 {
         let block = arrival.0 / BLOCK;
         let before: u64 = self.blocks.range(..block).map(|(_, count)| count).sum();

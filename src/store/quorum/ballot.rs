@@ -12,8 +12,7 @@ use crate::{
 pub(super) enum Ballot {
     /// Its answer counts: a grant is a vote for the request, any other answer is one against it.
     Counts(Acquired),
-    /// It granted, but may have forgotten a lease or a fence that speaks against the grant, which does not count, for this
-    /// reason.
+    /// It granted, but may have forgotten a lease or a fence that speaks against the grant, which does not count, for this reason.
     Abstains(StoreError),
     /// It refused because waiting would not help.
     Never(StoreError),

@@ -13,10 +13,9 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// 50 ms for the answer of a node, 1 s for its first answer, TTLs up to 24 h, no fresh start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuorumOptions {
-    /// The timeout for the answer of a node while the other nodes have not decided yet; never longer than a twentieth of
-    /// the TTL. A node that answers later is not lost: a hold that it granted is released. A node that has not answered
-    /// for four times this timeout gets no further request until it answers or its call has failed. From 1 ms to 10 s.
-    /// Default: 50 ms.
+    /// The timeout for the answer of a node while the other nodes have not decided yet; never longer than a twentieth of the TTL. A
+    /// node that answers later is not lost: a hold that it granted is released. A node that has not answered for four times this
+    /// timeout gets no further request until it answers or its call has failed. From 1 ms to 10 s. Default: 50 ms.
     pub node_timeout: Duration,
     /// The timeout for the first verb on a node, which has to connect, and for a renewal while its lease has plenty of
     /// time left; in place of `node_timeout`. Never longer than a quarter of the TTL or of the time left, and it ends

@@ -32,20 +32,17 @@ type Begins<A> = dyn Fn(&Addr<A>);
 /// An actor of which one runs in a whole fleet: in the process that is elected.
 ///
 /// * It is made by the factory when a term begins, and again after a crash. What must outlive it lies outside of it.
-/// * **It is stopped before the validity of its lease ends**, or when the lead is given up, as by `ctx.stop()`. It may
-///   finish: `stopping` returns `Running::Continue`, and the actor stops by itself, within the
-///   [budget](Candidacy::budget). Then it is dropped. After the end of the validity it handles no message, and none of its
-///   timers goes off. The same holds for its futures, but **not for a `ResponseFuture` or a spawned task**: see
-///   [`SingletonContext`] for what lets these end with the lease.
+/// * **It is stopped before the validity of its lease ends**, or when the lead is given up, as by `ctx.stop()`. It may finish:
+///   `stopping` returns `Running::Continue`, and the actor stops by itself, within the [budget](Candidacy::budget). Then it is
+///   dropped. After the end of the validity it handles no message, and none of its timers goes off. The same holds for its futures,
+///   but **not for a `ResponseFuture` or a spawned task**: see [`SingletonContext`] for what lets these end with the lease.
 /// * **A panic in it starts it again**, after a pause. So does a stop that nobody asked for. (`actix::Supervisor` does not
 ///   survive a panic: the mailbox of the actor is closed for good.) After [`max_crashes`](Candidacy::max_crashes) in a row
 ///   the candidate steps down, so that another instance tries. Until then nobody runs during the pauses: 0.3 s with the
 ///   defaults. With `panic = "abort"` the process ends.
-/// * With [`heartbeat`](crate::Request::heartbeat), an actor that hangs loses the lead. It reports by
-///   `ctx.lease().heartbeat()`.
+/// * With [`heartbeat`](crate::Request::heartbeat), an actor that hangs loses the lead. It reports by `ctx.lease().heartbeat()`.
 ///
-/// An actor that blocks its thread cannot be stopped meanwhile. For what it writes then there is the
-/// [fence](Lease::fence).
+/// An actor that blocks its thread cannot be stopped meanwhile. For what it writes then there is the [fence](Lease::fence).
 ///
 /// ```
 /// use std::time::Duration;

@@ -46,8 +46,7 @@ impl Default for Silence {
 }
 
 impl Silence {
-    /// Records a call that was sent at `sent` and has no answer. Returns true if another connection is to be
-    /// tried now.
+    /// Records a call that was sent at `sent` and has no answer. Returns true if another connection is to be tried now.
     ///
     /// Only one of several calls that wait for their answers at the same time counts: one stall is one silence.
     pub(crate) fn unanswered(&mut self, sent: Instant, now: Instant) -> bool {
@@ -80,9 +79,8 @@ impl Silence {
         self.unanswered >= MOST_UNANSWERED
     }
 
-    /// Returns the silence of the connection that takes the place of this one: none yet, but with the same pause before
-    /// the next try. Otherwise a server that answers the greeting alone, and nothing in time, would be connected to
-    /// again and again.
+    /// Returns the silence of the connection that takes the place of this one: none yet, but with the same pause before the next
+    /// try. Otherwise a server that answers the greeting alone, and nothing in time, would be connected to again and again.
     pub(crate) fn of_successor(&self) -> Self {
         Self { unanswered: 0, counted: None, heard: None, ..*self }
     }
@@ -112,8 +110,7 @@ pub(crate) async fn is_there(
 mod tests {
     use super::*;
 
-    /// Returns the numbers of the calls at which another connection is tried. The calls take 100 ms each, one after the
-    /// other.
+    /// Returns the numbers of the calls at which another connection is tried. The calls take 100 ms each, one after the other.
     fn tried(silence: &mut Silence, start: Instant, calls: u32) -> Vec<u32> {
         let call = Duration::from_millis(100);
         (1..=calls).filter(|n| silence.unanswered(start + call * (n - 1), start + call * *n)).collect()

@@ -31,8 +31,7 @@ pub(crate) fn client(
 const CERTIFICATE: &str = "CERTIFICATE-----";
 const KEY: &str = "PRIVATE KEY-----";
 
-/// Reads a file in PEM form that has at least one `part`: without any, the client library would trust nobody, and show
-/// nothing.
+/// Reads a file in PEM form that has at least one `part`: without any, the client library would trust nobody, and show nothing.
 fn read(field: &str, file: &Path, part: &str) -> Result<Vec<u8>, InvalidValue> {
     let allowed = format!("a file in PEM form with -----BEGIN … {part}");
     let bytes = fs::read(file).map_err(|error| wrong(field, file, error, &allowed))?;
@@ -46,8 +45,7 @@ fn wrong(field: &str, file: &Path, error: impl fmt::Display, allowed: &str) -> I
     InvalidValue::new(field, format_args!("{}: {error}", file.display()), allowed)
 }
 
-/// Reads a certificate and its key. The client library would find out only at each connection that they do not belong
-/// together.
+/// Reads a certificate and its key. The client library would find out only at each connection that they do not belong together.
 fn pair(certificate: &Path, key: &Path) -> Result<ClientTlsConfig, InvalidValue> {
     let client_cert = read("store.tls_certificate", certificate, CERTIFICATE)?;
     let client_key = read("store.tls_key", key, KEY)?;

@@ -74,7 +74,7 @@ pub struct SlotRange {
     pub nodes: Vec<(Option<String>, NodeAddress)>,
 }
 
-/// Reads the answer of `asked` to the [`question`]; `None` if it makes no sense.
+/// Reads the answer of `asked` to `CLUSTER SLOTS`; `None` if it makes no sense.
 pub fn ranges(answer: Value, asked: &NodeAddress) -> Option<Vec<SlotRange>> {
     let ranges: Vec<Vec<Value>> = redis::from_redis_value(answer).ok()?;
     let ranges = ranges.into_iter().map(|range| {

@@ -189,8 +189,7 @@ impl Cluster {
         timeout_at(give_up, self.read_map(version, doubted)).await.ok().flatten()
     }
 
-    /// Reads the map from the node that answers first, unless somebody did so since this version. Returns the reason of
-    /// a failure.
+    /// Reads the map from the node that answers first, unless somebody did so since this version. Returns the reason of a failure.
     ///
     /// A node that is `doubted` is not asked as long as there are others: a node that is cut off from them goes on
     /// telling what it knew.
