@@ -224,8 +224,10 @@ async fn a_panic_of_the_thread_is_an_error_for_everybody_who_waits_for_its_manag
         };
         let manager = start_anywhere(start).unwrap();
         let locks = manager.locks();
-        let ask = |resource: &str| Acquire::new(resource).wait(PATIENCE).ttl(secs(2));
-        let lease = locks.send(ask("r").ttl(secs(3))).await.unwrap().unwrap();
+        let ask = |resource: &str| Acquire::new(resource).wait(PATIENCE).ttl(secs(600));
+        let lease = locks.send(ask("r")).await.unwrap().unwrap();
+        // Nobody waits for the one that ends soon.
+        let brief = locks.send(ask("brief").ttl(secs(3))).await.unwrap().unwrap();
         let waits = tokio::spawn(locks.send(ask("r")));
         let works = tokio::spawn({
             let locks = locks.clone();
@@ -233,7 +235,7 @@ async fn a_panic_of_the_thread_is_an_error_for_everybody_who_waits_for_its_manag
         });
         let blocks = BlockingLocks::from(locks.clone());
         let blocks = tokio::task::spawn_blocking(move || blocks.with_lock(ask("r"), |_| ()).map(|_| ()));
-        eventually("three wait", async || locks.send(Stats).await.unwrap().requests == 4).await;
+        eventually("three wait", async || locks.send(Stats).await.unwrap().requests == 5).await;
 
         panic_now.send(()).unwrap();
         assert!(matches!(bounded(waits).await.unwrap(), Err(MailboxError::Closed)));
@@ -241,10 +243,12 @@ async fn a_panic_of_the_thread_is_an_error_for_everybody_who_waits_for_its_manag
             assert!(matches!(worked, Err(WithLockError::ManagerGone)), "{worked:?}");
         }
         assert!(matches!(bounded(locks.send(ask("s"))).await, Err(MailboxError::Closed)));
-        let lost = bounded(lease.lost()).await;
-        assert!(!lease.is_valid(), "its time is over, and nobody renews it");
-        let told = bounded(lease.release()).await;
+        let lost = bounded(brief.lost()).await;
+        assert!(!brief.is_valid(), "its time is over, and nobody renews it");
+        let told = bounded(brief.release()).await;
         assert!(matches!(told, Err(ReleaseError::Lost { reason }) if reason == lost), "{lost:?}, {told:?}");
+        let told = bounded(lease.release()).await;
+        assert!(matches!(told, Err(ReleaseError::Store(_))), "{told:?}");
         if by_drop {
             bounded(tokio::task::spawn_blocking(move || drop(manager))).await.unwrap();
         } else {
