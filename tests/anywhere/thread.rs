@@ -2,8 +2,8 @@
 
 use std::{
     cell::OnceCell,
-    io,
     future::pending,
+    io,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::{
@@ -19,8 +19,8 @@ use std::{
 use super::{EndOfThread, in_memory, watched};
 use actix::{Addr, MailboxError};
 use leasehold::{
-    Acquire, AcquireError, BlockingLocks, Config, LockManager, LossReason, ManagerThread, MemoryStore, Shutdown, StartError,
-    Stats, WithLock, WithLockError, start_anywhere,
+    Acquire, AcquireError, BlockingLocks, Config, LockManager, LossReason, ManagerThread, MemoryStore,
+    ReleaseError, Shutdown, StartError, Stats, WithLock, WithLockError, start_anywhere,
 };
 use leasehold_testing::{
     servers::RedisServer,
@@ -212,15 +212,22 @@ async fn a_panic_of_the_thread_is_an_error_for_everybody_who_waits_for_its_manag
             actix::spawn(async move {
                 told.await.unwrap();
                 let mut timer = pin!(tokio::time::sleep(millis(1)));
-                assert!(timer.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::new(Panics)))).is_pending());
+                assert!(
+                    timer
+                        .as_mut()
+                        .poll(&mut Context::from_waker(&Waker::from(Arc::new(Panics))))
+                        .is_pending()
+                );
                 pending::<()>().await;
             });
             LockManager::builder(Arc::new(MemoryStore::default())).start_here()
         };
         let manager = start_anywhere(start).unwrap();
         let locks = manager.locks();
-        let ask = |resource: &str| Acquire::new(resource).wait(PATIENCE).ttl(secs(2));
-        let lease = locks.send(ask("r").ttl(secs(3))).await.unwrap().unwrap();
+        let ask = |resource: &str| Acquire::new(resource).wait(PATIENCE).ttl(secs(600));
+        let lease = locks.send(ask("r")).await.unwrap().unwrap();
+        // Nobody waits for the one that ends soon.
+        let brief = locks.send(ask("brief").ttl(secs(3))).await.unwrap().unwrap();
         let waits = tokio::spawn(locks.send(ask("r")));
         let works = tokio::spawn({
             let locks = locks.clone();
@@ -228,7 +235,7 @@ async fn a_panic_of_the_thread_is_an_error_for_everybody_who_waits_for_its_manag
         });
         let blocks = BlockingLocks::from(locks.clone());
         let blocks = tokio::task::spawn_blocking(move || blocks.with_lock(ask("r"), |_| ()).map(|_| ()));
-        eventually("three wait", async || locks.send(Stats).await.unwrap().waiting == 3).await;
+        eventually("three wait", async || locks.send(Stats).await.unwrap().requests == 5).await;
 
         panic_now.send(()).unwrap();
         assert!(matches!(bounded(waits).await.unwrap(), Err(MailboxError::Closed)));
@@ -236,10 +243,12 @@ async fn a_panic_of_the_thread_is_an_error_for_everybody_who_waits_for_its_manag
             assert!(matches!(worked, Err(WithLockError::ManagerGone)), "{worked:?}");
         }
         assert!(matches!(bounded(locks.send(ask("s"))).await, Err(MailboxError::Closed)));
-        let lost = bounded(lease.lost()).await;
-        println!("lost {lost:?}");
-        assert!(!lease.is_valid());
-        println!("{:?}", bounded(lease.release()).await);
+        let lost = bounded(brief.lost()).await;
+        assert!(!brief.is_valid(), "its time is over, and nobody renews it");
+        let told = bounded(brief.release()).await;
+        assert!(matches!(told, Err(ReleaseError::Lost { reason }) if reason == lost), "{lost:?}, {told:?}");
+        let told = bounded(lease.release()).await;
+        assert!(matches!(told, Err(ReleaseError::Store(_))), "{told:?}");
         if by_drop {
             bounded(tokio::task::spawn_blocking(move || drop(manager))).await.unwrap();
         } else {
