@@ -126,13 +126,14 @@ pub fn update(
     ensure(!columns.is_empty(), "columns", "none", "1 or more")?;
     let quoted = |field, identifier| quoted(dialect, field, identifier);
     let (table, key, fence) = (quoted("table", table)?, quoted("key", key)?, quoted("fence", fence)?);
-    let set = columns.iter().enumerate().map(|(at, column)| {
-        Ok(format!("{} = {}", quoted("column", column)?, dialect.mark(at + 1)))
-    });
+    let set = columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| Ok(format!("{} = {}", quoted("column", column)?, dialect.mark(at + 1))));
     let set = set.collect::<Result<Vec<_>, InvalidValue>>()?.join(", ");
     let (new, key_is) = (dialect.mark(columns.len() + 1), dialect.mark(columns.len() + 2));
     if dialect == Dialect::MySql {
-        let new = in_mysql("?", &format!("COALESCE({fence}, 0)"));
+        let new = in_mysql("CAST(? AS UNSIGNED)", &format!("COALESCE({fence}, 0)"));
         return Ok(format!("UPDATE {table} SET {set}, {fence} = {new} WHERE {key} = ?"));
     }
     // Columns have the name of their table: SQLite takes a quoted name that is no column for a text.

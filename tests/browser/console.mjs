@@ -168,7 +168,7 @@ try {
   assert.equal(await page.locator("#live details[open]").count(), 1, "the table was closed");
 
   // Every view, wide and light, then narrow and dark.
-  const views = ["./", "./?all=true", `resource?name=${encodeURIComponent(name)}`, "managers", "elections", "schedules", "doctor", "tuning", "login"];
+  const views = ["./", "./?all=true", `resource?name=${encodeURIComponent(name)}`, "managers", "elections", "schedules", "partitions", "doctor", "tuning", "login"];
   for (const [scheme, size] of [["light", { width: 1100, height: 760 }], ["dark", PHONE]]) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize(size);

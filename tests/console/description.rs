@@ -2,11 +2,11 @@
 
 use std::{fs, path::Path};
 
-use leasehold::{Acquire, ReadLock, schedule::Schedule};
+use leasehold::{Acquire, ReadLock, partitions::Partitions, schedule::Schedule};
 use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
-use super::site::{Site, TOKEN};
+use super::site::{Idle, Site, TOKEN};
 use support::virtual_time::{in_virtual_time, secs};
 
 /// A schema as one object: what it refers to, and with the properties of all its parts.
@@ -81,6 +81,7 @@ fn each_answer_is_as_it_is_described() {
     in_virtual_time(|| async {
         let site = Site::new();
         let schedule = Schedule::every(secs(60)).named("report").start(&site.locks, async |_| ()).unwrap();
+        let _fleet = Partitions::start(&site.locks, "orders", 4, "host-1", |_| Idle).unwrap();
         let _first = site.hold(Acquire::new("orders/1").owner("o").purpose("pay")).await;
         let _second = site.locks.send(ReadLock::new("catalogue")).await.unwrap().unwrap();
         site.wait_for("orders/1").await;
@@ -101,6 +102,7 @@ fn each_answer_is_as_it_is_described() {
             "api/managers",
             "api/elections?name=report",
             "api/schedules",
+            "api/partitions?name=orders",
             "api/tuning",
             "api/diagnosis",
         ] {

@@ -4,16 +4,29 @@ use std::time::Duration;
 
 use actix_web::test::TestRequest;
 use futures_util::future::join_all;
-use leasehold::{Acquire, Config, schedule::Schedule};
+use leasehold::{
+    Acquire, Config,
+    partitions::{Member, Partitions},
+    schedule::Schedule,
+};
 use leasehold_tuning::tuner::Tuner;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::site::{HOST, Site};
+use super::site::{HOST, Idle, Site};
 use support::virtual_time::{in_virtual_time, secs};
 
-const VIEWS: [&str; 8] =
-    ["", "?all=true", "resource?name=orders/1", "managers", "elections", "schedules", "doctor", "tuning"];
+const VIEWS: [&str; 9] = [
+    "",
+    "?all=true",
+    "resource?name=orders/1",
+    "managers",
+    "elections",
+    "schedules",
+    "partitions",
+    "doctor",
+    "tuning",
+];
 
 #[test]
 fn every_view_is_a_whole_page_without_a_script_or_a_style_of_its_own() {
@@ -87,9 +100,15 @@ fn what_strangers_say_is_text_on_every_page() {
         let resource = "resource?name=%253Cb%253E%2526%2522%2527%257Bevil%257D%25E2%2580%25AE";
         let resource = resource.replace("%253C", "<").replace("%253E", ">").replace("%2526", "%26");
         let resource = resource.replace("%2527", "'").replace('<', "%3C").replace('>', "%3E");
-        for view in
-            ["", "?all=true", &resource, "managers", "elections", "schedules?name=%3Cscript%3Ealert(1)"]
-        {
+        for view in [
+            "",
+            "?all=true",
+            &resource,
+            "managers",
+            "elections",
+            "schedules?name=%3Cscript%3Ealert(1)",
+            "partitions?name=%3Cscript%3Ealert(1)",
+        ] {
             let page = site.get(view).await;
             assert_eq!(page.status, 200, "{view}: {}", page.text);
             for tag in ["<script>", "<img", "<b>", "\u{202e}", "\0"] {
@@ -217,6 +236,39 @@ fn elections_schedules_and_the_doctor_have_their_pages() {
         assert_eq!(site.get_json("api/diagnosis").await["diagnosis"], Value::Null);
         assert_eq!(site.post("doctor", &[]).await.leads_to(), "doctor");
         assert!(site.get("doctor").await.text.contains("memory-only"));
+    });
+}
+
+#[test]
+fn a_fleet_has_its_members_its_owners_and_the_balance_between_them() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        assert!(site.get("partitions").await.text.contains("The store knows no fleet"));
+        let _odd = site.hold(Acquire::new("odd/members")).await;
+        let join = |member: Member| Partitions::start(&site.locks, "orders", 8, member, |_| Idle).unwrap();
+        let _a = join(Member::new("<a>").at("http://10.0.0.7"));
+        let b = join(Member::new("b"));
+        sleep(secs(30)).await;
+        let seen = site.get_json("api/partitions?name=orders").await;
+        assert_eq!(
+            seen["fleets"],
+            json!([{"fleet": "orders", "partitions": 8, "members": 2, "trouble": null}])
+        );
+        let shown = &seen["shown"];
+        let members = json!([
+            {"member": "<a>", "endpoint": "http://10.0.0.7", "partitions": 4},
+            {"member": "b", "endpoint": null, "partitions": 4},
+        ]);
+        assert_eq!((&shown["members"], &shown["unowned"]), (&members, &json!(0)));
+        let owners: Vec<_> = shown["partitions"].as_array().unwrap().iter().map(|it| &it["owner"]).collect();
+        assert_eq!((owners.len(), owners.iter().filter(|owner| ***owner == "b").count()), (8, 4));
+        let page = site.get("partitions?name=orders").await.text;
+        assert!(page.contains("&lt;a&gt;") && page.contains("4 and 4") && !page.contains("nobody"), "{page}");
+        b.drain().await;
+        sleep(secs(30)).await;
+        assert!(site.get("partitions?name=orders").await.text.contains("8 and 8"));
+        assert!(site.get("partitions?name=none").await.text.contains("Nobody is a member of none"));
+        assert_eq!(site.get_json("api/partitions").await["shown"], Value::Null);
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, pin::pin, sync::Arc};
 
-use actix::Addr;
+use actix::{Actor, Addr};
 use actix_web::{
     App,
     body::to_bytes,
@@ -10,7 +10,7 @@ use actix_web::{
     test::{TestRequest, call_service, init_service},
     web::scope,
 };
-use leasehold::{Acquire, Config, Lease, LockManager};
+use leasehold::{Acquire, Config, Lease, LockManager, election::SingletonContext};
 use leasehold_console::{Console, ConsoleBuilder, console};
 use serde_json::Value;
 use tokio::time::sleep;
@@ -33,6 +33,13 @@ pub(crate) struct Site {
     pub(crate) audit: Audit,
     _subscriber: DefaultGuard,
     cookie: RefCell<Option<String>>,
+}
+
+/// An owner of partitions that does nothing.
+pub(crate) struct Idle;
+
+impl Actor for Idle {
+    type Context = SingletonContext<Self>;
 }
 
 /// An answer of the console.

@@ -66,12 +66,6 @@ async fn waiters_ask_a_server_that_is_nearly_full_less_often_and_fewer_times() {
     .await;
     let now = locks.send(SetTuning::default()).await.unwrap().unwrap().backoff;
     assert!(now.max() > backoff.max() && now.max_attempts() < backoff.max_attempts(), "{now:?}");
-    // With room again, everything returns. Each step back takes five windows.
-    limit_memory(&server, 10);
-    eventually("it is polled as before", async || {
-        locks.send(SetTuning::default()).await.unwrap().unwrap().backoff == backoff
-    })
-    .await;
 }
 
 #[actix::test]
@@ -82,7 +76,7 @@ async fn each_master_of_a_cluster_tells_its_own_load() {
     assert_eq!(before.len(), MASTERS, "{before:?}");
     let node = cluster.nodes.iter().find(|node| before[1].server.ends_with(&node.port().to_string()));
     let busy = node.expect("a server is named by its address");
-    limit_memory(busy, 50);
+    busy.command(&["CONFIG", "SET", "maxmemory", "100mb"]);
     eventually("it has worked for a second more", async || {
         busy.command(&["EVAL", "for i = 1, 1000000 do end return 1", "0"]);
         let now = store.server_load().await.unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use leasehold::{
     Inspect, InspectError, InvalidValue, Leases, List, Listing, ResourceName, SetTuning, Stats, StoreError,
-    schedule::Control, text::one_line,
+    partitions::Survey, schedule::Control, text::one_line,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -13,8 +13,8 @@ use utoipa::IntoParams;
 use super::{
     failure::Failure,
     model::{
-        ElectionView, ManagersView, OwnLeaseView, Page, ResourceAnswer, Row, ScheduleView, SchedulesView,
-        SettingsView, TuningView, UnknownView,
+        ElectionView, FleetView, ManagersView, OwnLeaseView, Page, PartitionsView, ResourceAnswer, Row,
+        ScheduleView, SchedulesView, SettingsView, SharesView, TuningView, UnknownView,
     },
     observer::{Elections, Processes, Timeline, TunerSaid, is_of_one},
     shared::{Shared, ask},
@@ -23,6 +23,8 @@ use super::{
 
 /// The largest number of resources of one page, and of elections and schedules.
 const MOST: usize = 200;
+/// The largest number of names among which fleets are looked for: as many as the library gives.
+const NAMES: usize = 10_000;
 /// The number of resources of one page if nothing is said.
 const A_PAGE: usize = 50;
 /// The number of questions of one page that are under way at once.
@@ -212,6 +214,47 @@ async fn one_schedule(shared: &Shared, name: &ResourceName) -> Result<Option<Sch
     };
     let Some(found) = found else { return Ok(None) };
     Ok(found.status().await?.map(|status| ScheduleView::of(name, &status)))
+}
+
+/// Returns the fleets of the store, and the partitions of this one.
+pub(crate) async fn partitions(shared: &Shared, also: &Also) -> Result<PartitionsView, Failure> {
+    let one = match also.name.as_str() {
+        "" => None,
+        name => Some(named(name)?),
+    };
+    let question = format!("{one:?}");
+    let view = async {
+        let (fleets, unlisted) = fleets(shared).await?;
+        let shown = match one {
+            None => None,
+            Some(name) => {
+                let survey = Survey::of(&shared.locks, &name).await.map_err(|error| Failure::of(&error))?;
+                survey.map(|survey| SharesView::of(&name, &survey))
+            }
+        };
+        Ok(PartitionsView { fleets, unlisted, shown })
+    };
+    shared.partition_views.answer(question, shared.watch().revision, view).await
+}
+
+/// Returns the fleets whose members were found, and the reason why there may be others.
+async fn fleets(shared: &Shared) -> Result<(Vec<FleetView>, Option<String>), Failure> {
+    let listing =
+        ask(&shared.locks, List::new("").limit(NAMES)).await?.map_err(|error| Failure::of(&error))?;
+    let names = listing.resources.iter().filter(|name| name.as_bytes().ends_with(b"/members")).take(MOST);
+    let fleet = async |members: &ResourceName| {
+        let fleet = ResourceName::new(members.as_bytes().strip_suffix(b"/members").unwrap_or_default())?;
+        Ok::<_, Failure>(match inspect_one_of(shared, members).await? {
+            Ok(view) => FleetView::of(&fleet, &view),
+            Err(error) => {
+                let (fleet, trouble) = (fleet.encoded(), Some(one_line(&error)));
+                Some(FleetView { fleet, partitions: None, members: 0, trouble })
+            }
+        })
+    };
+    let views: Vec<_> = stream::iter(names.map(fleet)).buffered(AT_ONCE).try_collect().await?;
+    let unlisted = (!listing.complete).then(|| "the walk did not come to all names".to_owned());
+    Ok((views.into_iter().flatten().collect(), unlisted))
 }
 
 /// Returns the settings of this manager that may change, and what a tuner said.

@@ -10,7 +10,7 @@ use super::{
     examine::Doctor,
     failure::Failure,
     made::Changes,
-    model::{ElectionView, Page, SchedulesView, Watch},
+    model::{ElectionView, Page, PartitionsView, SchedulesView, Watch},
     observer::Observer,
     recent::Recent,
 };
@@ -31,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) pages: Recent<Page>,
     pub(crate) election_views: Recent<Vec<ElectionView>>,
     pub(crate) schedule_views: Recent<SchedulesView>,
+    pub(crate) partition_views: Recent<PartitionsView>,
     pub(crate) doctor: Arc<Doctor>,
 }
 
@@ -49,6 +50,7 @@ impl Shared {
             pages: Recent::default(),
             election_views: Recent::default(),
             schedule_views: Recent::default(),
+            partition_views: Recent::default(),
             doctor: Arc::default(),
         }
     }

@@ -25,7 +25,8 @@ const ABOUT: &str = "Paths are relative to where the console is mounted. Duratio
     servers((url = ".")),
     security((), ("token" = [])),
     paths(
-        handlers::resources, handlers::one, handlers::managers, handlers::elections, handlers::schedules, handlers::tuning,
+        handlers::resources, handlers::one, handlers::managers, handlers::elections, handlers::schedules, handlers::partitions,
+        handlers::tuning,
         handlers::diagnosis, handlers::examine, handlers::revoke, handlers::force_release, handlers::schedule,
         crate::events::events, openapi
     ),

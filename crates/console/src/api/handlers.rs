@@ -16,7 +16,7 @@ use crate::{
     examine::DiagnosisView,
     failure::Failure,
     guard::{Change, Guard},
-    model::{ElectionView, ManagersView, Page, ResourceAnswer, SchedulesView, TuningView},
+    model::{ElectionView, ManagersView, Page, PartitionsView, ResourceAnswer, SchedulesView, TuningView},
     read::{self, Also, Filter, Named},
     shared::Shared,
     view::printable_json,
@@ -87,6 +87,12 @@ pub(super) async fn elections(shared: Data<Shared>, also: Query<Also>) -> Answer
 #[utoipa::path(get, path = "/api/schedules", params(Also), responses((status = 200, body = SchedulesView)))]
 pub(super) async fn schedules(shared: Data<Shared>, also: Query<Also>) -> Answer<SchedulesView> {
     read::schedules(&shared, &also).await.map(Told)
+}
+
+/// The fleets that share partitions, and the members and owners of one.
+#[utoipa::path(get, path = "/api/partitions", params(Also), responses((status = 200, body = PartitionsView)))]
+pub(super) async fn partitions(shared: Data<Shared>, also: Query<Also>) -> Answer<PartitionsView> {
+    read::partitions(&shared, &also).await.map(Told)
 }
 
 /// The settings that may change while a manager runs, its load, and what a tuner did.

@@ -18,6 +18,7 @@ fn routes() -> Vec<(&'static str, &'static str, Route)> {
         ("/api/managers", "get", get().to(handlers::managers)),
         ("/api/elections", "get", get().to(handlers::elections)),
         ("/api/schedules", "get", get().to(handlers::schedules)),
+        ("/api/partitions", "get", get().to(handlers::partitions)),
         ("/api/tuning", "get", get().to(handlers::tuning)),
         ("/api/diagnosis", "get", get().to(handlers::diagnosis)),
         ("/api/examine", "post", post().to(handlers::examine)),

@@ -4,6 +4,7 @@
 //! are those of the command line. What is not known is `null`.
 
 mod managers;
+mod partitions;
 mod resources;
 mod schedules;
 mod timeline;
@@ -11,6 +12,7 @@ mod tuning;
 
 pub(crate) use self::{
     managers::{ElectionView, ManagersView, OwnLeaseView, ProcessView},
+    partitions::{FleetView, MemberView, PartitionView, PartitionsView, SharesView},
     resources::{ChangeView, Page, ResourceAnswer, Row, Watch},
     schedules::{ScheduleView, SchedulesView, UnknownView},
     timeline::{SpanView, TimelineView, WaitView},

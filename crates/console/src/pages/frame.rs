@@ -18,6 +18,7 @@ pub(super) enum Place {
     Managers,
     Elections,
     Schedules,
+    Partitions,
     Doctor,
     Tuning,
     Login,
@@ -28,6 +29,7 @@ const PLACES: &[(Place, &str, &str)] = &[
     (Place::Managers, "managers", "Managers"),
     (Place::Elections, "elections", "Elections"),
     (Place::Schedules, "schedules", "Schedules"),
+    (Place::Partitions, "partitions", "Partitions"),
     (Place::Doctor, "doctor", "Doctor"),
     (Place::Tuning, "tuning", "Tuning"),
 ];

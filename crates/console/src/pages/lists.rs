@@ -84,7 +84,7 @@ pub(super) fn managers(view: &ManagersView) -> Markup {
 }
 
 /// Returns the form by which one more name is shown.
-fn one_more(action: &str, what: &str, also: &Also) -> Markup {
+pub(super) fn one_more(action: &str, what: &str, also: &Also) -> Markup {
     html! {
         form.search role="search" method="get" action=(action) {
             label for="name" { (what) }

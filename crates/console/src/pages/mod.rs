@@ -8,6 +8,7 @@ mod forms;
 mod frame;
 mod lists;
 mod login;
+mod partitions;
 mod parts;
 mod resource;
 mod resources;
@@ -37,6 +38,7 @@ const PAGES: &[&str] = &[
     "/managers",
     "/elections",
     "/schedules",
+    "/partitions",
     "/tuning",
     "/doctor",
     "/revoke",
@@ -52,6 +54,7 @@ pub(crate) fn configure(config: &mut ServiceConfig) {
         ("/managers", get().to(managers)),
         ("/elections", get().to(elections)),
         ("/schedules", get().to(schedules)),
+        ("/partitions", get().to(shares)),
         ("/tuning", get().to(tuning)),
         ("/revoke", post().to(forms::change::<RevokeBody>)),
         ("/force-release", post().to(forms::change::<ForceBody>)),
@@ -122,6 +125,11 @@ async fn schedules(frame: Frame, shared: Data<Shared>, also: Query<Also>) -> Htt
     let views = read::schedules(&shared, &also).await;
     let body = views.map(|views| lists::schedules(&views, &also, frame.may_change()));
     frame.show(Place::Schedules, "Schedules", body)
+}
+
+async fn shares(frame: Frame, shared: Data<Shared>, also: Query<Also>) -> HttpResponse {
+    let view = read::partitions(&shared, &also).await;
+    frame.show(Place::Partitions, "Partitions", view.map(|view| partitions::body(&view, &also)))
 }
 
 async fn tuning(frame: Frame, shared: Data<Shared>) -> HttpResponse {
