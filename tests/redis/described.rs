@@ -3,7 +3,7 @@
 use std::{env, process::Stdio, sync::Arc, time::Duration};
 
 use actix::Addr;
-use leasehold::{Acquire, Inspect, LockManager, RedisStore, Shutdown, Stats};
+use leasehold::{Acquire, Inspect, LockManager, Shutdown, Stats};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines, stdin},
     process::{Child, ChildStdout, Command},
@@ -11,6 +11,7 @@ use tokio::{
 };
 
 use leasehold_testing::{process::this_program, servers::RedisServer, waiting::PATIENCE};
+use support::patient;
 
 /// The test below, as it is named on the command line.
 const TEST: &str = "redis::described::describes_its_steps";
@@ -21,7 +22,7 @@ const STEPS: u64 = 1_000;
 const MORE: u64 = 20;
 
 fn manager(url: &str) -> Addr<LockManager> {
-    LockManager::builder(Arc::new(RedisStore::open(url).unwrap())).start().unwrap()
+    LockManager::builder(Arc::new(patient::open(url))).start().unwrap()
 }
 
 async fn renewals(locks: &Addr<LockManager>) -> u64 {
