@@ -215,7 +215,11 @@ impl Holders {
     fn as_mode(&self, share: &Share, in_use: Mode) -> Mode {
         match (in_use, NonZeroU32::new(share.permits)) {
             (Mode::Permits { of, .. }, Some(count)) => {
-                Mode::Permits { count, of: self.capacities.first().map_or(of, |(least, _)| *least) }
+                // It may be more than the requests named, if another number is set.
+                Mode::Permits {
+                    count,
+                    of: self.capacities.first().map_or(of, |(least, _)| count.max(*least)),
+                }
             }
             (mode, _) => mode,
         }

@@ -132,6 +132,19 @@ pub async fn a_capacity_that_was_set_leaves_those_that_are_named_when_it_is_remo
     scene.refused(&scene.permit(1, 6)).await;
 }
 
+pub async fn an_owner_may_hold_more_than_it_has_named_and_is_told_of_all(scene: Scene) {
+    scene.set_permits(8).await;
+    for _ in 0..2 {
+        scene.granted(&owned("a", scene.permit(3, 4))).await;
+    }
+    let upgrade = owned("a", scene.exclusive());
+    let all = Mode::permits(6, 6).unwrap();
+    match scene.failed(&upgrade).await {
+        StoreError::Deadlock { held, .. } => assert_eq!(held, all),
+        other => panic!("{other:?}"),
+    }
+}
+
 pub async fn a_capacity_is_of_permits_alone(scene: Scene) {
     scene.set_permits(1).await;
     for _ in 0..2 {

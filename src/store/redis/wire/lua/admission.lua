@@ -25,7 +25,7 @@ local function check(request, state)
       return 'deadlock', 'x', 1
     elseif mode == 'x' then
       local permits = redis.call('HGET', counts, 'p' .. request.owner)
-      return 'deadlock', kind, permits and permits .. '/' .. capacities(state) or 1
+      return 'deadlock', kind, permits and permits .. '/' .. math.max(permits, (capacities(state))) or 1
     end
   end
   if mode == 'x' or kind == 'x' then
