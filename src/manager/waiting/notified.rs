@@ -3,8 +3,8 @@
 use tokio::sync::oneshot;
 
 use crate::{
-    core::{Event, LossReason, RecordKey, ResourceName, Token, one_line},
-    manager::{Happening, LockManager},
+    core::{Event, RecordKey, ResourceName, Token, one_line},
+    manager::LockManager,
     request::AcquireError,
     runtime::env::Draw,
     store::{Notification, StoreError},
@@ -34,22 +34,12 @@ impl LockManager {
         }
     }
 
-    /// Handles a doubt about a lease: the answer of the store decides. Without one the next renewal does.
+    /// Handles a doubt about a lease: it is renewed at once, and the answer decides.
     fn doubted(&self, token: Token) {
         let lease = self.records.named(token).and_then(|record| self.records.lease(record));
-        let Some(lease) = lease else { return };
-        let (calls, happenings) = (self.calls.clone(), self.turn.happenings.clone());
-        let seats = self.single_calls.questions.clone();
-        actix_rt::spawn(async move {
-            let asked = calls.ask("is_held", |store| store.is_held(lease.hold()));
-            // It is not held either when it was released meanwhile.
-            if let Ok(false) = seats.seated(asked).await
-                && !lease.is_over()
-            {
-                lease.lose(LossReason::NotHeld);
-                happenings.push(Happening::Lost(lease.record));
-            }
-        });
+        if let Some(lease) = lease.filter(|lease| !lease.is_over() && lease.may_renew()) {
+            self.renew(lease, None);
+        }
     }
 
     /// Handles the loss of notifications: waiters attempt as often as their backoff says.

@@ -142,26 +142,13 @@ impl RedisStore {
             let renewed = decode::renewed(answer)?;
             if let Some((watch, count)) = watch {
                 let holds = renewed == Renewed::Extended;
-                watch.answered((&key(hold), hold.token), holds, Some(*ttl), (count, connection));
+                watch.answered((&key(hold), hold.token), holds.then_some(*ttl), (count, connection));
             }
             match (renewed, &shortfall) {
                 (Renewed::Extended, Some(shortfall)) => Err(shortfall.error(false)),
                 (renewed, _) => Ok(renewed),
             }
         })
-    }
-
-    /// Asks whether a token holds. A lease that is watched stays so by the question.
-    pub(super) async fn holds(&self, hold: &Hold) -> Result<bool, StoreError> {
-        let (call, key) = (self.encoder.is_held(hold), self.encoder.main(&hold.resource));
-        let watched = self.watch.as_ref().and_then(|watch| Some((watch, watch.looks(&key, hold.token)?)));
-        let Some((watch, count)) = watched else {
-            return decode::is_held(self.topology.send(&call).await?.value);
-        };
-        let CallAnswer { value, connection, .. } = self.renewals.send(call).await?;
-        let holds = decode::is_held(value)?;
-        watch.answered((&key, hold.token), holds, None, (count, connection));
-        Ok(holds)
     }
 
     /// Ends the watch over what is about to be released.

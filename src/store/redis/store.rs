@@ -98,7 +98,7 @@ impl Store for RedisStore {
     }
 
     fn is_held<'a>(&'a self, hold: &'a Hold) -> Reply<'a, bool> {
-        self.holds(hold).map(|answer| answer.map_err(|error| error.about(&hold.resource))).boxed()
+        self.ask(self.encoder.is_held(hold), &hold.resource, decode::is_held).boxed()
     }
 
     fn inspect<'a>(&'a self, resource: &'a ResourceName, limit: usize) -> Reply<'a, Inspection> {

@@ -1,8 +1,8 @@
 //! The watch over leases: the server tells on the connection of renewals when anybody else changes a key that was renewed there.
 //!
 //! It is told by `CLIENT TRACKING ON NOLOOP`, once for each time that the connection has read a key: a renewal reads it at its
-//! end. What the server tells is only a doubt. The manager asks whether the token holds, which reads the key on the same
-//! connection, so the server tells of the next change as well.
+//! end. What the server tells is only a doubt. The manager renews the lease at once, which reads the key again, so the server
+//! tells of the next change as well.
 
 use std::{
     collections::HashMap,
@@ -16,10 +16,10 @@ use std::{
 
 use futures_util::{Stream, stream};
 use parking_lot::Mutex;
-use redis::{Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value, aio::MultiplexedConnection};
+use redis::{Client, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisResult, Value, aio::MultiplexedConnection};
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
 
 use crate::{
@@ -63,11 +63,14 @@ impl Watch {
     /// other.
     pub(super) async fn dial(self: &Arc<Self>, client: &Client) -> RedisResult<MultiplexedConnection> {
         let refusal = match self.dial_told(client).await {
-            Err(error) if !error.is_io_error() => error,
-            dialled => {
-                self.refused.fetch_and(dialled.is_err(), Ordering::Relaxed);
-                return dialled;
+            Ok(connection) => {
+                self.refused.store(false, Ordering::Relaxed);
+                return Ok(connection);
             }
+            // Another attempt would be refused as well, and may count towards a lock-out.
+            Err(error) if error.kind() == ErrorKind::AuthenticationFailed => return Err(error),
+            // What is between them may end a connection instead of saying what it does not know.
+            Err(error) => error,
         };
         let connection = dial(client).await?;
         if !self.refused.swap(true, Ordering::Relaxed) {
@@ -136,29 +139,22 @@ impl Watch {
         *self.told.borrow()
     }
 
-    /// Returns the count for [`answered`](Self::answered) if this lease is watched, and its key is about to be read.
-    pub(crate) fn looks(&self, key: &[u8], token: Token) -> Option<u64> {
-        let leases = self.leases.lock();
-        leases.get(key).filter(|watched| watched.token == token).map(|_| *self.told.borrow())
-    }
-
-    /// Records the answer to what was sent at this `count`, on the connection of this number. A renewal has a `ttl`.
+    /// Records the answer to a renewal that was sent at this `count`, on the connection of this number: its TTL, if it holds.
     pub(crate) fn answered(
         &self,
         (key, token): (&[u8], Token),
-        holds: bool,
-        ttl: Option<Duration>,
+        holds: Option<Duration>,
         (count, connection): (u64, u64),
     ) {
         let mut leases = self.leases.lock();
         let Some(watched) = leases.get_mut(key).filter(|watched| watched.token == token) else { return };
-        if !holds {
+        let Some(ttl) = holds else {
             leases.remove(key);
             return;
-        }
+        };
         watched.held_on = Some(connection);
         watched.doubted = watched.doubted.filter(|doubted| *doubted > count);
-        watched.ends = ttl.map_or(watched.ends, |ttl| Instant::now() + ttl);
+        watched.ends = Instant::now() + ttl;
     }
 
     /// Records that these are about to be released.
@@ -190,20 +186,29 @@ impl Watch {
                 }
                 // The watch is there, and so is the sender. Other listeners may have been told meanwhile.
                 let _ = timeout_at(Instant::now() + PERIOD, told.changed()).await;
-                if !watch.leases.lock().is_empty()
-                    && let Ok(number) = number().await
-                {
-                    watch.tell(number);
+                if watch.is_empty() {
+                    continue;
+                }
+                match number().await {
+                    Ok(number) => watch.tell(number),
+                    // Renewals tell of it.
+                    Err(_) => sleep(PERIOD).await,
                 }
             }
         })
+    }
+
+    /// Returns true if no lease is watched that has not ended.
+    fn is_empty(&self) -> bool {
+        let (mut leases, now) = (self.leases.lock(), Instant::now());
+        leases.retain(|_, watched| watched.ends > now);
+        leases.is_empty()
     }
 
     /// Tells the listeners of what is doubted. What was seen held on another connection than the current one is.
     fn tell(&self, connection: u64) {
         let (mut leases, mut listeners) = (self.leases.lock(), self.listeners.lock());
         let (now, count) = (Instant::now(), *self.told.borrow());
-        leases.retain(|_, watched| watched.ends > now);
         for watched in leases.values_mut() {
             if watched.held_on.is_some_and(|held_on| held_on != connection) {
                 (watched.held_on, watched.doubted) = (Some(connection), Some(count));
@@ -237,7 +242,7 @@ mod tests {
     }
 
     fn is_held(watch: &Watch, count: u64, connection: u64) {
-        watch.answered((b"key", TOKEN), true, Some(TTL), (count, connection));
+        watch.answered((b"key", TOKEN), Some(TTL), (count, connection));
     }
 
     fn told(watch: &Watch, key: &[u8]) {
@@ -268,7 +273,7 @@ mod tests {
         // The change may have come after the renewal.
         is_held(&watch, count, 0);
         assert_eq!(doubts_in(PAUSE, &mut doubts).await, 1);
-        watch.answered((b"key", TOKEN), false, None, (asks(&watch), 0));
+        watch.answered((b"key", TOKEN), None, (asks(&watch), 0));
         told(&watch, b"key");
         assert_eq!(doubts_in(TTL, &mut doubts).await, 0);
     }
@@ -282,8 +287,7 @@ mod tests {
             told(&watch, b"key");
             told(&watch, b"another");
             count += doubts_in(TTL / 2_000, &mut doubts).await;
-            let looked = watch.looks(b"key", TOKEN).unwrap();
-            watch.answered((b"key", TOKEN), true, None, (looked, 0));
+            is_held(&watch, asks(&watch), 0);
         }
         assert!((4..=7).contains(&count), "{count} in 30 s");
     }
@@ -327,10 +331,10 @@ mod tests {
         let (watch, mut doubts) = watch(0);
         is_held(&watch, asks(&watch), 0);
         watch.forget([(b"key".to_vec(), Token::from_bits(8))].into_iter());
-        assert!(watch.looks(b"key", TOKEN).is_some());
+        assert!(!watch.is_empty());
         watch.forget([(b"key".to_vec(), TOKEN)].into_iter());
         told(&watch, b"key");
         assert!(doubts_in(TTL, &mut doubts).now_or_never().is_none());
-        assert!(watch.looks(b"key", TOKEN).is_none());
+        assert!(watch.is_empty());
     }
 }
