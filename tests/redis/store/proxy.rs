@@ -74,7 +74,7 @@ impl Proxy {
         proxy
     }
 
-    /// From now on, what comes on today's connections is accepted and goes nowhere.
+    /// From now on, what comes on today's connections, from either side, is accepted and goes nowhere.
     pub(crate) fn forget_connections(&self) {
         self.forgotten.store(self.opened(), Ordering::Relaxed);
     }
@@ -120,7 +120,10 @@ async fn relay(
                 if lose.swap(false, Ordering::Relaxed) {
                     return;
                 }
-                client.write_all(&replies[..length]).await.map(|()| length)
+                match is_forgotten() {
+                    true => Ok(length),
+                    false => client.write_all(&replies[..length]).await.map(|()| length),
+                }
             }
             else => return,
         };
