@@ -12,8 +12,8 @@ pub(crate) fn without(text: &str) -> String {
     text
 }
 
-/// Returns the text with the password in each of its URLs, and nowhere else: in front of each `@` behind a `://`, and as the option of a
-/// socket.
+/// Returns the text with the password in each of its URLs, and nowhere else: in front of each `@` behind a `://`, and as the
+/// option of a socket.
 pub(crate) fn planted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + SECRET.len());
     let mut is_in_url = false;

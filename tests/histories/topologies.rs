@@ -43,8 +43,8 @@ pub(crate) fn manager(store: impl Store) -> Addr<LockManager> {
 const FAULTS: usize = 3;
 
 /// Has callers make histories of a topology. Something happens to its servers during three of four, each time something else: of the
-/// next four, other kinds of callers have it. Nothing happens during two at a time: a command to a server that another history has stopped
-/// would keep this thread from resuming it.
+/// next four, other kinds of callers have it. Nothing happens during two at a time: a command to a server that another history
+/// has stopped would keep this thread from resuming it.
 async fn make(
     topology: &str,
     kinds: &[Kind],
