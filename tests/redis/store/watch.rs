@@ -253,13 +253,8 @@ async fn on_a_quorum_the_majority_decides() {
     let node =
         |server: &RedisServer| (server.url(), Arc::new(watching(&server.url())) as Arc<dyn QuorumNode>);
     let long = Duration::from_secs(10);
-    let options = QuorumOptions {
-        fresh_start: true,
-        max_ttl: HOURS,
-        node_timeout: long,
-        connect_timeout: long,
-        ..QuorumOptions::default()
-    };
+    let options =
+        QuorumOptions { fresh_start: true, max_ttl: HOURS, node_timeout: long, connect_timeout: long };
     let store = QuorumStore::new(servers.iter().map(node), options).unwrap();
     let (_locks, lease) = managed(store).await;
     let before = calls(&servers[1], &["evalsha"]);
