@@ -227,20 +227,19 @@ async fn without_the_right_leases_are_renewed_as_without_a_watch_and_one_warning
     let (store, held) = (watching(&server.url_for("locker", "s3cret")), hold("r", 1));
     let mut told = store.listen(&INBOX);
     granted(&store, &exclusive(&held)).await;
+    // The first renewal on a connection that is gone may be without an answer.
+    let is_renewed = async || matches!(store.renew(&held, HOURS).await, Ok(Renewed::Extended));
     for _ in 0..3 {
-        assert_eq!(store.renew(&held, HOURS).await.unwrap(), Renewed::Extended);
+        eventually("it is renewed", is_renewed).await;
         server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
-        // It is found gone when it was idle for a moment.
-        time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(store.renew(&held, HOURS).await.unwrap(), Renewed::Extended);
+    eventually("it is renewed", is_renewed).await;
     let warnings = log.lines_with("store.watch_leases");
     assert!(warnings.len() == 1 && !warnings[0].contains("s3cret"), "{warnings:?}");
     // With the right it goes on.
     server.command(&["ACL", "SETUSER", "locker", "+client|tracking"]);
     server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
-    time::sleep(Duration::from_millis(20)).await;
-    assert_eq!(store.renew(&held, HOURS).await.unwrap(), Renewed::Extended);
+    eventually("it is renewed", is_renewed).await;
     let watched = renewed_hold(&store, "watched", 2).await;
     server.command(&["DEL", "leasehold:{watched}"]);
     // The other one was renewed on several connections.
