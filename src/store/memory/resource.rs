@@ -185,8 +185,7 @@ impl Resource {
         self.tell_the_first(None, turn);
     }
 
-    /// Returns true if nobody holds it or keeps it closed. It may have waiters all the same, if no verb has handed it
-    /// over to them yet.
+    /// Returns true if nobody holds it or keeps it closed. It may have waiters to which no verb has handed it over yet.
     pub(super) fn is_free(&self) -> bool {
         self.holders.is_empty()
     }
@@ -256,29 +255,29 @@ impl Resource {
         }
         let (mut to_others, mut left_over) = (false, false);
         while let Some(head) = self.queue.head() {
+            let (token, inbox) = (head.token(), head.ticket.inbox);
+            let asks = asking == Some(token);
+            // It is likely to act if its inbox has a subscriber, or if it asks without one.
+            let is_reached = |tell| turn.inboxes.notify(inbox, &tell) || head.came_back;
             let re_entered = match self.holders.check(&head.asked, self.capacity) {
-                Ok(Compatibility::ReEntry(fence)) => Some(fence),
-                Ok(Compatibility::Fits(_) | Compatibility::BesideItsOwn) => None,
-                // The head gets its error when it asks itself.
+                Ok(Compatibility::ReEntry(fence)) => Some(Some(fence)),
+                Ok(Compatibility::Fits(_) | Compatibility::BesideItsOwn) => Some(None),
+                // A living head gets its error when it asks itself.
+                Err(_) if !asks && !is_reached(Notification::GoOn(token)) => None,
                 Ok(Compatibility::InTheWay(_)) | Err(_) => break,
             };
-            if turn.steps >= STEPS_AT_MOST {
-                left_over = true;
+            left_over = turn.steps >= STEPS_AT_MOST;
+            if left_over {
                 break;
             }
-            let token = head.token();
-            let asks = asking == Some(token);
-            // It is likely to take the hand-over up if its inbox has a subscriber, or if it asks without one.
-            let is_reached =
-                || turn.inboxes.notify(head.ticket.inbox, &Notification::HandedOver(token)) || head.came_back;
-            if !asks
-                && (self.queue.head_is_taken_for_dead() || !is_reached())
-                && !planted!("the dead are handed over one after the other")
-            {
+            let is_passed_over = !asks
+                && (self.queue.head_is_taken_for_dead() || !is_reached(Notification::HandedOver(token)))
+                && !planted!("the dead are handed over one after the other");
+            let Some(re_entered) = re_entered.filter(|_| !is_passed_over) else {
                 self.queue.set_head_aside(None);
                 turn.steps += 1;
                 continue;
-            }
+            };
             turn.steps += STEPS_OF_HAND_OVER;
             let fence = re_entered.unwrap_or_else(|| turn.new_fence());
             let fence = if planted!("a hand-over without a new fence") { Fence::new(1) } else { fence };
@@ -292,18 +291,14 @@ impl Resource {
             }
         }
         if calls {
-            self.call_the_roll(asking, turn);
+            // A hand-over was not taken up: the first waiters show, all at once, that they are alive.
+            self.tell_the_first(asking, turn);
+            self.queue.called(CALLED_AT_MOST);
         } else if left_over {
             self.tell_who_is_next(asking, Notification::GoOn, turn);
         } else if to_others {
             self.tell_who_is_next(asking, Notification::Next, turn);
         }
-    }
-
-    /// Asks the first waiters, all at once, to show that they are alive, because a hand-over was not taken up.
-    fn call_the_roll(&mut self, asking: Option<Token>, turn: &VerbTurn<'_>) {
-        self.tell_the_first(asking, turn);
-        self.queue.called(CALLED_AT_MOST);
     }
 
     /// Has the first waiters attempt again, all at once.

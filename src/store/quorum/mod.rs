@@ -37,7 +37,8 @@ use crate::{
     runtime::env::{Clock, SystemClock},
     store::{
         Acquired, Acquisition, Durability, HandedOff, Hold, HoldersNotified, Inbox, Inspection, Listing,
-        Names, Notifications, QuorumNode, Register, RegisterWrite, Released, Renewal, Renewed, Replies, Reply, ServerLoad, Store, StoreError, ToHolders, Walk, acquire_unless, only, release_then_acquire,
+        Names, Notifications, QuorumNode, Register, RegisterWrite, Released, Renewal, Renewed, Replies,
+        Reply, ServerLoad, Store, StoreError, ToHolders, Walk, acquire_unless, only, release_then_acquire,
     },
 };
 

@@ -137,6 +137,7 @@ impl Store for RedisStore {
             decode::capacity_set(value)?;
             shortfall.map_or(Ok(()), |shortfall| Err(shortfall.error(false)))
         }
+        .map(|set| set.map_err(|error| error.about(resource)))
         .boxed()
     }
 

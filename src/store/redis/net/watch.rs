@@ -16,7 +16,9 @@ use std::{
 
 use futures_util::{Stream, stream};
 use parking_lot::Mutex;
-use redis::{Client, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisResult, Value, aio::MultiplexedConnection};
+use redis::{
+    Client, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisResult, Value, aio::MultiplexedConnection,
+};
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep, timeout_at},

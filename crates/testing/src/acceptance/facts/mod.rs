@@ -32,8 +32,8 @@ use leasehold::{
     Fence, Holder, HolderState, Inspection, Mode, ResourceName, StoreError, TokenPrefix,
     env::{Random, SystemRandom},
     store::{
-        Acquired, AcquiredAll, Acquisition, Grant, HandedOff, Inbox, Names, Notification, Refusal, Released, Renewal,
-        Renewed, Walk,
+        Acquired, AcquiredAll, Acquisition, Grant, HandedOff, Inbox, Names, Notification, Refusal, Released,
+        Renewal, Renewed, Walk,
     },
 };
 
@@ -45,5 +45,7 @@ use super::{
 };
 
 pub use self::{
-        batches::*, capacity::*, dead::*, described::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*, inspection::*, leaving::*, names::*, next::*, notices::*, numbers::*, overtaking::*, passing::*, permits::*, queue::*, reentry::*, registers::*, shared::*, textbook::*, together::*, waiters::*,
+    batches::*, capacity::*, dead::*, described::*, ends::*, exclusive::*, fences::*, hand_over::*, heads::*,
+    inspection::*, leaving::*, names::*, next::*, notices::*, numbers::*, overtaking::*, passing::*,
+    permits::*, queue::*, reentry::*, registers::*, shared::*, textbook::*, together::*, waiters::*,
 };

@@ -1,13 +1,19 @@
 -- acquire_all: gives each resource to a token, or none of them. No request waits in the queue.
 --
--- KEYS     the main key of each request; the last as in fence.lua ARGV     [2] on: for each request as in attempt.lua; the last as
--- in fence.lua answers  0, and for each request as in attempt.lua
+-- KEYS     the main key of each request; the last as in fence.lua
+-- ARGV     [2] on: for each request as in attempt.lua; the last as in fence.lua
+-- answers  0, and for each request as in attempt.lua
 --          the number of the one that is not granted, and for it as in attempt.lua, or error reason; an error without a
 --          code says that others may still hold
 local size, answers, held_before = 4, { ARGV[1], 0 }, {}
 
--- include time.lua include fence.lua include holders.lua include admission.lua include queue.lua include attempt.lua include
--- releasing.lua
+-- include time.lua
+-- include fence.lua
+-- include holders.lua
+-- include admission.lua
+-- include queue.lua
+-- include attempt.lua
+-- include releasing.lua
 
 local function request_number(i)
   on(KEYS[i])

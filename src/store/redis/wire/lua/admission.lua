@@ -10,7 +10,7 @@
 --   deadlock, mismatch: waiting would not help; with mode and permits of what is held, of permits also /capacity
 local function check(request, state)
   local mode, kind = request.mode, state.kind
-  local set = mode == 'p' and tonumber(redis.call('GET', main .. ':c'))
+  local set = mode == 'p' and tonumber(string.match(redis.call('GET', main .. ':c') or '', '^[1-9]%d*$'))
   if set and set < tonumber(request.permits) then
     return 'mismatch', 'p', set .. '/' .. set
   end
@@ -112,7 +112,7 @@ local function give_number(token)
   local low, high = 0, redis.call('ZCARD', numbers)
   if high >= redis.call('HLEN', records) then
     -- An older version has cleared some away without their numbers.
-    for _, other in ipairs(redis.call('ZRANGE', numbers, 0, -1)) do
+    for _, other in ipairs(redis.call('ZRANGE', numbers, 0, 99)) do
       if not redis.call('HGET', records, other) then
         redis.call('ZREM', numbers, other)
         high = high - 1

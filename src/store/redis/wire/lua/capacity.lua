@@ -7,10 +7,10 @@
 
 -- include time.lua
 local set, told = KEYS[1] .. ':c', redis.call('ZRANGE', KEYS[1] .. ':q', 0, 319)
+-- Also what is removed already is written, so that replicas confirm it again.
+redis.call('SET', set, ARGV[2])
 if ARGV[2] == '' then
   redis.call('DEL', set)
-else
-  redis.call('SET', set, ARGV[2])
 end
 -- It is set: whatever fails from here on must not look as if it were not.
 for _, token in ipairs(told) do

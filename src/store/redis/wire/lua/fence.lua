@@ -3,8 +3,9 @@
 -- the last of KEYS   without the word 'fence': the last fencing number given out, or a larger one.
 --                    No key has this shorter name. So a cluster refuses the call while it moves the slot to another node:
 --                    part of the keys of a resource may be there already, and all that is missing would look free
--- the last of ARGV   the ms for which it is kept; 0: for ever, on the nodes of a quorum at                 the number of the
--- request, if the script sets it fence_base         the fence of request i is at least fence_base + i, if the script sets it
+-- the last of ARGV   the ms for which it is kept; 0: for ever, on the nodes of a quorum
+-- at                 the number of the request, if the script sets it
+-- fence_base         the fence of request i is at least fence_base + i, if the script sets it
 -- hands_over         set once something is handed over: the caller need not know that this is a node of a quorum
 local counter, last, kept, at, fence_base = KEYS[#KEYS] .. 'fence', nil, 0, nil, nil
 local hands_over = false

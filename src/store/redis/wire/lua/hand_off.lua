@@ -7,7 +7,9 @@
 --          corrupt reason; if a fence was named also what acquire.lua answers behind all
 local from = ARGV[6]
 
--- include time.lua include fence.lua include near.lua
+-- include time.lua
+-- include fence.lua
+-- include near.lua
 
 if ARGV[10] then
   fence_base, at = near(ARGV[9], micros()) - 1, 1
@@ -38,7 +40,11 @@ then
   end
 end
 
--- include holders.lua include admission.lua include queue.lua include attempt.lua include releasing.lua
+-- include holders.lua
+-- include admission.lua
+-- include queue.lua
+-- include attempt.lua
+-- include releasing.lua
 
 on(KEYS[1])
 

@@ -1,8 +1,11 @@
 -- is_held: tells if a token holds at this moment. Writes nothing.
 --
--- KEYS     [1] main key, [2] as in fence.lua ARGV     [2] token answers  yes · no · corrupt reason
+-- KEYS     [1] main key, [2] as in fence.lua
+-- ARGV     [2] token
+-- answers  yes · no · corrupt reason
 
--- include time.lua include holders.lua
+-- include time.lua
+-- include holders.lua
 
 on(KEYS[1])
 local token = ARGV[2]

@@ -1,8 +1,10 @@
 -- Notices to holders. The scripts that send them have this text where it says `include notices.lua`, below holders.lua.
 --
--- ARGV[2]  the channel of all inboxes message  <word> <tokens, with a comma between>, and behind it what the word needs
+-- ARGV[2]  the channel of all inboxes
+-- message  <word> <tokens, with a comma between>, and behind it what the word needs
 
--- Returns the tokens that hold in this state, at most so many (NOTIFIED_AT_MOST in the contract), and 1 if these are all, else 0.
+-- Returns the tokens that hold in this state, at most so many (NOTIFIED_AT_MOST in the contract), and 1 if these are all,
+-- else 0.
 local function holding(state, now)
   local most, tokens = 1000, {}
   if state.holder then

@@ -7,7 +7,9 @@
 --
 -- complete is 1 if these are all that hold of those that were meant, else 0.
 
--- include time.lua include holders.lua include notices.lua
+-- include time.lua
+-- include holders.lua
+-- include notices.lua
 
 on(KEYS[1])
 local now = millis(micros())

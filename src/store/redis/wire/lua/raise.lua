@@ -1,13 +1,15 @@
 -- raise: gives each live hold a fence, unless its own is larger, and makes later ones larger. Nothing lowers a fence.
 --
--- KEYS     the main key of each request; the last as in fence.lua ARGV     [2] on: for each request a token · its fence; the last
--- as in fence.lua answers  for each request 1: raised · 0: not held · corrupt reason
+-- KEYS     the main key of each request; the last as in fence.lua
+-- ARGV     [2] on: for each request a token · its fence; the last as in fence.lua
+-- answers  for each request 1: raised · 0: not held · corrupt reason
 local size, answers, put_off = 2, { ARGV[1] }, {}
 for i = 1, #KEYS - 1 do
   put_off[i] = i
 end
 
--- include time.lua include holders.lua
+-- include time.lua
+-- include holders.lua
 
 local counter = KEYS[#KEYS] .. 'fence'
 

@@ -1,6 +1,7 @@
 -- register: reads the register of a name. Before that it writes it, if nobody else has since it was read.
 --
--- KEYS     [1] <main key>:r ARGV     [2] the ms for which it is kept after its last use, [3] its new revision, '' only to read,
+-- KEYS     [1] <main key>:r
+-- ARGV     [2] the ms for which it is kept after its last use, [3] its new revision, '' only to read,
 --          [4] the revision that it must have, '' if it must not exist, [5] the time in ms before which it is not written,
 --          [6] the new value
 -- answers  register read|written|changed|early micros revision value · corrupt reason

@@ -1,7 +1,8 @@
 -- report: tells what a quorum has to know of a server that may have forgotten.
 --
--- KEYS     [1] as in fence.lua ARGV     [1] as in holders.lua answers  the last fence that was given out, or a larger one · the
--- server's time in µs · what teach.lua has written
+-- KEYS     [1] as in fence.lua
+-- ARGV     [1] as in holders.lua
+-- answers  the last fence that was given out, or a larger one · the server's time in µs · what teach.lua has written
 --          down, or nothing
 --          corrupt reason
 

@@ -1,7 +1,8 @@
 -- teach: makes every later fence larger than this one, and writes down that this incarnation of the server has recovered.
 --
--- KEYS     [1] as in fence.lua ARGV     [1] as in holders.lua, [2] the fence, [3] the incarnation, [4] '1' if it is durable, else
--- '0' answers  taught · corrupt reason
+-- KEYS     [1] as in fence.lua
+-- ARGV     [1] as in holders.lua, [2] the fence, [3] the incarnation, [4] '1' if it is durable, else '0'
+-- answers  taught · corrupt reason
 --
 -- <prefix>:recovered   <incarnation> <1 if durable, else 0> <fence>
 --                      It and the counter have no end: they are two keys a server.
