@@ -247,21 +247,34 @@ async fn without_the_right_leases_are_renewed_as_without_a_watch_and_one_warning
     while doubted(&mut told).await != watched.token {}
 }
 
+/// Waits until the lease is watched on these nodes: the quorum does not wait for the answers of all.
+async fn is_watched_on(nodes: &[Arc<RedisStore>], lease: &Lease) {
+    let held = Hold { token: lease.token(), ..hold("r", 0) };
+    for node in nodes {
+        let renewed = async || matches!(node.renew(&held, HOURS).await, Ok(Renewed::Extended));
+        eventually("it is held on this node", renewed).await;
+    }
+}
+
 #[actix::test]
 async fn on_a_quorum_the_majority_decides() {
     let servers = [(); 3].map(|()| RedisServer::start());
-    let node =
-        |server: &RedisServer| (server.url(), Arc::new(watching(&server.url())) as Arc<dyn QuorumNode>);
+    let nodes = servers.each_ref().map(|server| Arc::new(watching(&server.url())));
+    let named = servers.iter().zip(&nodes).map(|(server, node)| {
+        let node: Arc<dyn QuorumNode> = Arc::clone(node) as _;
+        (server.url(), node)
+    });
     let long = Duration::from_secs(10);
     let options =
         QuorumOptions { fresh_start: true, max_ttl: HOURS, node_timeout: long, connect_timeout: long };
-    let store = QuorumStore::new(servers.iter().map(node), options).unwrap();
-    let (_locks, lease) = managed(store).await;
+    let (_locks, lease) = managed(QuorumStore::new(named, options).unwrap()).await;
+    is_watched_on(&nodes, &lease).await;
     let before = calls(&servers[1], &["evalsha"]);
     servers[0].command(&["DEL", KEY]);
     eventually("the others are asked", async || calls(&servers[1], &["evalsha"]) > before).await;
     lease.renew().await.unwrap();
     assert!(lease.is_valid());
+    is_watched_on(&nodes, &lease).await;
     servers[1].command(&["DEL", KEY]);
     servers[2].command(&["DEL", KEY]);
     is_told(&lease, "DEL on a majority").await;
