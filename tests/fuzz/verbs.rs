@@ -7,7 +7,7 @@ use leasehold::{
     rules::Recovered,
     store::{
         Acquired, AcquiredAll, Acquisition, Grant, Hold, HolderNotice, Inbox, Names, QueueTicket, QuorumNode,
-        RegisterWrite, Released, Renewed, Store, ToHolders, Walk,
+        RegisterWrite, Released, Renewal, Renewed, Store, ToHolders, Walk,
     },
 };
 
