@@ -6,7 +6,7 @@ use std::{fmt::Write, iter, sync::Arc, time::Duration};
 use futures_util::StreamExt;
 use leasehold::{
     Mode, RedisOptions, RedisStore, ResourceName, StoreError, Token,
-    store::{Acquired, Acquisition, Hold, Inbox, QueueTicket, Released, Renewed, Store},
+    store::{Acquired, Acquisition, Hold, Inbox, QueueTicket, Released, Renewal, Renewed, Store},
 };
 use tokio::time::Instant;
 
@@ -192,7 +192,7 @@ impl Timed {
         self.take(&waiting).await?;
         self.note("they take up", readers).await?;
         for waiting in waiting.chunks(AT_A_TIME) {
-            let renewals: Vec<_> = waiting.iter().map(|asked| (&asked.hold, LONG)).collect();
+            let renewals: Vec<_> = waiting.iter().map(|asked| Renewal::new(&asked.hold, LONG)).collect();
             for renewed in self.store.renew_each(&renewals).await {
                 expected(renewed? == Renewed::Extended, "somebody was not renewed")?;
             }

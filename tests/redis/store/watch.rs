@@ -302,7 +302,7 @@ async fn server_time(watch_leases: bool, batch: usize) -> f64 {
     for held in &holds {
         granted(&store, &exclusive(held)).await;
     }
-    let renewals: Vec<_> = holds.iter().map(|held| (held, HOURS)).collect();
+    let renewals: Vec<_> = holds.iter().map(|held| Renewal::new(held, HOURS)).collect();
     store.renew_each(&renewals).await;
     server.command(&["CONFIG", "RESETSTAT"]);
     let rounds = RENEWALS / batch;
