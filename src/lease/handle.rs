@@ -22,18 +22,16 @@ use crate::{
 
 /// A held lock, with an end.
 ///
-/// It is renewed until it is released, dropped or lost. **It can be lost**: when the store cannot be reached for too
-/// long, when somebody takes it away by force, when the store forgets. The holder is told before anybody else can be
-/// granted the resource ([`lost`](Self::lost), [`run`](Self::run), [`is_valid`](Self::is_valid)). There are three
-/// exceptions: its process is frozen, the store itself took the lease away ([`LossReason::NotHeld`], told at the
-/// next renewal), or somebody did by force ([`LossReason::Forced`], told at once). The [`fence`](Self::fence) guards
-/// against all of them.
+/// It is renewed until it is released, dropped or lost. **It can be lost**: when the store cannot be reached for too long, when
+/// somebody takes it away by force, when the store forgets. The holder is told before anybody else can be granted the resource
+/// ([`lost`](Self::lost), [`run`](Self::run), [`is_valid`](Self::is_valid)). There are three exceptions: its process is frozen, the
+/// store itself took the lease away ([`LossReason::NotHeld`], told at the next renewal), or somebody did by force
+/// ([`LossReason::Forced`], told at once). The [`fence`](Self::fence) guards against all of them.
 ///
-/// Dropping a lease releases it without an answer; [`release`](Self::release) answers. `let _ = …` drops a lease at
-/// once, and nobody can hold the answer to a `do_send`: it is released too. (Clippy's `let_underscore_must_use` finds
-/// the former.) A drop only tells the manager.
-/// What the manager has not sent when the process ends is never sent, and the lease then ends with its TTL. Therefore
-/// send [`Shutdown`](crate::Shutdown) as the last line of `main`, or release and await it.
+/// Dropping a lease releases it without an answer; [`release`](Self::release) answers. `let _ = …` drops a lease at once, and
+/// nobody can hold the answer to a `do_send`: it is released too. (Clippy's `let_underscore_must_use` finds the former.) A drop
+/// only tells the manager. What the manager has not sent when the process ends is never sent, and the lease then ends with its TTL.
+/// Therefore send [`Shutdown`](crate::Shutdown) as the last line of `main`, or release and await it.
 #[must_use = "a lease that is dropped is released"]
 pub struct Lease {
     pub(crate) state: Arc<LeaseShared>,
@@ -106,8 +104,7 @@ impl Lease {
         self.state.slot
     }
 
-    /// Returns the durability of the grant and of every renewal that counted: how much the store has to
-    /// lose before it forgets them.
+    /// Returns how much the store has to lose before it forgets the grant, or a renewal that counted.
     pub fn durability(&self) -> Durability {
         self.durability
     }
@@ -215,8 +212,7 @@ impl Lease {
         self.lost().map(|reason| LeaseLostError { resource, reason })
     }
 
-    /// Runs `work` while the lease holds. When the lease is lost, `work` is stopped: its future is dropped at the
-    /// next await.
+    /// Runs `work` while the lease holds. When the lease is lost, `work` is stopped: its future is dropped at the next await.
     ///
     /// # Errors
     /// [`LeaseLostError`] when the lease was lost before `work` was done. What `work` had begun may be half done. If
@@ -270,13 +266,11 @@ impl Lease {
     ) -> Result<(), RenewError> {
         let reason = "it keeps no records of holders; on Redis use store.layout = \"full\"";
         self.fence().ok_or_else(|| StoreError::unsupported("descriptions of leases", reason))?;
-        let (mut metadata, about) =
-            (Metadata::clone(&self.state.terms.acquisition.metadata), &self.manager.about);
+        let mut metadata = Metadata::clone(&self.state.terms.acquisition.metadata);
         metadata.extend(told.into_iter().map(|(key, value)| (key.into(), value.into())));
-        ensure_short(metadata.iter().filter(|(key, value)| about.get(*key) != Some(*value)))?;
+        ensure_short(metadata.iter().filter(|(key, value)| self.manager.about.get(*key) != Some(*value)))?;
         self.state.end().map_or(Ok(()), |reason| Err(RenewError::Lost { reason }))?;
-        let now = self.state.clock.now();
-        self.state.present().described = Some((Arc::new(metadata), Some(now)));
+        self.state.present().described = Some((Arc::new(metadata), Some(self.state.clock.now())));
         Ok(())
     }
 

@@ -179,7 +179,7 @@ fn the_form_of_a_ticket_reads_back_in_any_format_and_tells_what_it_is() {
             "version": 1, "resource": "r", "token": form["token"], "owner": "job \"7\"",
             "fence": made.fence().unwrap().get(), "holds": 1, "mode": "exclusive", "ttl": "3s",
             "valid_for": form["valid_for"], "min_hold": "1s 500ms", "lock_delay": "2s", "renew_every": "1s",
-            "max_renewals": null, "max_hold": "1m 30s", "heartbeat": "1s",
+            "max_renewals": null, "max_hold": "1m 30s", "heartbeat": "1s", "slot": null,
         });
         assert_eq!(form, expected);
         let (odd, _) = ticket(Acquire::new([0, b'/', 0xff]).permits(2, 3).no_renew()).await;

@@ -255,29 +255,29 @@ impl Resource {
         }
         let (mut to_others, mut left_over) = (false, false);
         while let Some(head) = self.queue.head() {
-            let (token, inbox) = (head.token(), head.ticket.inbox);
-            let asks = asking == Some(token);
-            // It is likely to act if its inbox has a subscriber, or if it asks without one.
-            let is_reached = |tell| turn.inboxes.notify(inbox, &tell) || head.came_back;
             let re_entered = match self.holders.check(&head.asked, self.capacity) {
-                Ok(Compatibility::ReEntry(fence)) => Some(Some(fence)),
-                Ok(Compatibility::Fits(_) | Compatibility::BesideItsOwn) => Some(None),
-                // A living head gets its error when it asks itself.
-                Err(_) if !asks && !is_reached(Notification::GoOn(token)) => None,
+                Ok(Compatibility::ReEntry(fence)) => Some(fence),
+                Ok(Compatibility::Fits(_) | Compatibility::BesideItsOwn) => None,
+                // The head gets its error when it asks itself.
                 Ok(Compatibility::InTheWay(_)) | Err(_) => break,
             };
-            left_over = turn.steps >= STEPS_AT_MOST;
-            if left_over {
+            if turn.steps >= STEPS_AT_MOST {
+                left_over = true;
                 break;
             }
-            let is_passed_over = !asks
-                && (self.queue.head_is_taken_for_dead() || !is_reached(Notification::HandedOver(token)))
-                && !planted!("the dead are handed over one after the other");
-            let Some(re_entered) = re_entered.filter(|_| !is_passed_over) else {
+            let token = head.token();
+            let asks = asking == Some(token);
+            // It is likely to take the hand-over up if its inbox has a subscriber, or if it asks without one.
+            let is_reached =
+                || turn.inboxes.notify(head.ticket.inbox, &Notification::HandedOver(token)) || head.came_back;
+            if !asks
+                && (self.queue.head_is_taken_for_dead() || !is_reached())
+                && !planted!("the dead are handed over one after the other")
+            {
                 self.queue.set_head_aside(None);
                 turn.steps += 1;
                 continue;
-            };
+            }
             turn.steps += STEPS_OF_HAND_OVER;
             let fence = re_entered.unwrap_or_else(|| turn.new_fence());
             let fence = if planted!("a hand-over without a new fence") { Fence::new(1) } else { fence };

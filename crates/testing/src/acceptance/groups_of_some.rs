@@ -39,7 +39,6 @@ macro_rules! __acceptance_group_of_some {
             a_larger_capacity_lets_waiters_in_at_once
             a_smaller_capacity_takes_nothing_from_anybody
             more_permits_than_are_set_are_an_error_and_block_nobody
-            a_dead_waiter_for_more_permits_than_are_set_blocks_nobody
             a_capacity_that_was_set_leaves_those_that_are_named_when_it_is_removed
             an_owner_may_hold_more_than_it_has_named_and_is_told_of_all
             a_capacity_is_of_permits_alone

@@ -106,18 +106,6 @@ pub async fn more_permits_than_are_set_are_an_error_and_block_nobody(scene: Scen
     assert_eq!(scene.failed(&scene.permit(3, 3)).await.kind(), "mode_mismatch");
 }
 
-pub async fn a_dead_waiter_for_more_permits_than_are_set_blocks_nobody(scene: Scene) {
-    let holder = scene.permit(4, 4);
-    scene.granted(&holder).await;
-    let dead = unheard(scene.waiting(scene.permit(3, 4)));
-    assert_eq!(scene.queued(&dead).await, 0);
-    let small = scene.waiting(scene.permit(1, 4));
-    assert_eq!(scene.queued(&small).await, 1);
-    scene.set_permits(2).await;
-    assert_eq!(scene.release(&holder).await, Released::Freed);
-    scene.granted(&small).await;
-}
-
 pub async fn a_capacity_that_was_set_leaves_those_that_are_named_when_it_is_removed(scene: Scene) {
     scene.set_permits(9).await;
     let held = [(1, 4), (1, 6), (5, 8)].map(|(count, of)| scene.permit(count, of));

@@ -60,7 +60,8 @@ end
 
 -- Removes what is left of holders after the main key is gone, which only another program can leave.
 local function clear_leftovers()
-  if redis.call('EXISTS', ends, records, counts, numbers) > 0 then
+  local left = redis.call('ZCARD', ends) + redis.call('HLEN', records) + redis.call('HLEN', counts)
+  if left + redis.call('ZCARD', numbers) > 0 then
     redis.call('UNLINK', ends, records, counts, numbers)
   end
 end

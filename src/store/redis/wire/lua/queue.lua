@@ -180,25 +180,23 @@ local function hand_over(state, now, asking)
     else
       local verdict = check(request, state)
       hands_over = true
-      local refused = verdict == 'mismatch' or verdict == 'deadlock'
       local fence = (verdict == 'fits' or verdict == 'passes') and fence_for(state)
-      -- A living head gets its error when it asks itself.
-      if not fence and (not refused or head == asking or publish(request.inbox, '!' .. head) or request.came_back) then
+      if not fence then
         break
       end
       if budget <= 0 then
         left_over = true
         break
       end
-      if passed_over == 0 and fence then
+      if passed_over == 0 then
         -- First a write that takes no memory (see extend), and before anybody is told of what may be refused.
         redis.call('ZREM', queue, head)
       else
         out[#out + 1] = head
       end
-      local reached = fence and head == asking
+      local reached = head == asking
       local is_called = request.arrival <= dead_up_to and gone
-      if fence and not reached and not (is_called and gone - request.ticket_ttl < dead_since) then
+      if not reached and not (is_called and gone - request.ticket_ttl < dead_since) then
         -- A user that may not publish hands over all the same: the waiter finds it at its next attempt.
         reached = publish(request.inbox, head) or request.came_back
       end
