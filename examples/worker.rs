@@ -51,8 +51,6 @@ impl Actor for Worker {
         ctx.run_interval(self.args.every, |worker, ctx| {
             worker.write_a_report(ctx);
             ctx.lease().heartbeat();
-            let told = ctx.lease().describe([("report", worker.begun.get().to_string())]);
-            told.unwrap_or_else(|error| eprintln!("its progress is not shown: {error}"));
         });
     }
 }
@@ -65,6 +63,8 @@ impl Worker {
             return ctx.wait(pending().into_actor(self));
         }
         println!("the worker has written report {report}");
+        let told = ctx.lease().describe([("report", report.to_string())]);
+        told.unwrap_or_else(|error| eprintln!("its progress is not shown: {error}"));
     }
 }
 
