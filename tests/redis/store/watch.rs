@@ -247,13 +247,8 @@ async fn on_a_quorum_the_majority_decides() {
     let node =
         |server: &RedisServer| (server.url(), Arc::new(watching(&server.url())) as Arc<dyn QuorumNode>);
     let long = Duration::from_secs(10);
-    let options = QuorumOptions {
-        fresh_start: true,
-        max_ttl: HOURS,
-        node_timeout: long,
-        connect_timeout: long,
-        ..QuorumOptions::default()
-    };
+    let options =
+        QuorumOptions { fresh_start: true, max_ttl: HOURS, node_timeout: long, connect_timeout: long };
     let store = Arc::new(QuorumStore::new(servers.iter().map(node), options).unwrap());
     let mut told = store.listen(&INBOX);
     let locks = LockManager::builder(Arc::clone(&store) as Arc<dyn Store>).start().unwrap();
