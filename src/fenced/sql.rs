@@ -133,7 +133,7 @@ pub fn update(
     let set = set.collect::<Result<Vec<_>, InvalidValue>>()?.join(", ");
     let (new, key_is) = (dialect.mark(columns.len() + 1), dialect.mark(columns.len() + 2));
     if dialect == Dialect::MySql {
-        let new = in_mysql("CAST(? AS UNSIGNED)", &format!("COALESCE({fence}, 0)"));
+        let new = in_mysql("CAST(? AS UNSIGNED)", &format!("CAST(COALESCE({fence}, 0) AS UNSIGNED)"));
         return Ok(format!("UPDATE {table} SET {set}, {fence} = {new} WHERE {key} = ?"));
     }
     // Columns have the name of their table: SQLite takes a quoted name that is no column for a text.

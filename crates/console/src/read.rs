@@ -241,7 +241,11 @@ pub(crate) async fn partitions(shared: &Shared, also: &Also) -> Result<Partition
 async fn fleets(shared: &Shared) -> Result<(Vec<FleetView>, Option<String>), Failure> {
     let listing =
         ask(&shared.locks, List::new("").limit(NAMES)).await?.map_err(|error| Failure::of(&error))?;
-    let names = listing.resources.iter().filter(|name| name.as_bytes().ends_with(b"/members")).take(MOST);
+    let names = listing
+        .resources
+        .iter()
+        .filter(|name| name.as_bytes().strip_suffix(b"/members").is_some_and(|fleet| !fleet.is_empty()))
+        .take(MOST);
     let fleet = async |members: &ResourceName| {
         let fleet = ResourceName::new(members.as_bytes().strip_suffix(b"/members").unwrap_or_default())?;
         Ok::<_, Failure>(match inspect_one_of(shared, members).await? {

@@ -37,7 +37,10 @@ impl LockManager {
     /// Handles a doubt about a lease: it is renewed at once, and the answer decides.
     fn doubted(&self, token: Token) {
         let lease = self.records.named(token).and_then(|record| self.records.lease(record));
-        if let Some(lease) = lease.filter(|lease| !lease.is_over() && lease.may_renew()) {
+        let Some(lease) = lease.filter(|lease| !lease.is_over() && lease.may_renew()) else { return };
+        // One that is renewed only when its holder says so, or only so often, is found lost then.
+        let plan = &lease.terms.plan;
+        if plan.interval.is_some() && plan.max_renewals.is_none() {
             self.renew(lease, None);
         }
     }
