@@ -20,7 +20,7 @@ use support::{
     virtual_time::{Loaded, World, in_virtual_time, millis, secs},
 };
 
-/// What each renewal told of the step, in their order.
+/// Returns the step that each renewal told, in their order.
 #[derive(Debug, Default)]
 struct Told(Mutex<Vec<Option<String>>>);
 
@@ -37,7 +37,7 @@ impl Hooks for Told {
 }
 
 impl Told {
-    /// What was told since this was asked last.
+    /// Returns the steps told since the last call.
     fn now(&self) -> Vec<Option<String>> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! What holders of a quorum tell of themselves: on which nodes it is, and what a repair grants again.
+//! Descriptions of leases on a quorum: which nodes have them, and which one a repair grants again.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -92,7 +92,7 @@ impl Describer {
     }
 }
 
-/// How often the server has written a value, in scripts or not.
+/// Counts the values that the server has written, in scripts or not.
 fn writes(server: &RedisServer) -> u64 {
     let stats: String = redis::from_redis_value(server.command(&["INFO", "commandstats"])).unwrap();
     let calls = |command| {

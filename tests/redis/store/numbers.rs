@@ -31,7 +31,7 @@ async fn held(store: &RedisStore, server: &RedisServer, asked: &[Acquisition]) -
     numbers
 }
 
-/// Whose time was over is not cleared away at once, and holds again when the clock is set back.
+/// A hold that is over is not cleared away at once, and holds again when the clock is set back.
 #[tokio::test]
 async fn no_number_has_two_holders_when_the_clock_goes_forward_and_back() {
     const DEAD: u32 = 250;
