@@ -77,7 +77,9 @@ impl FenceTable {
             Dialect::MySql => "resource VARBINARY(512) NOT NULL PRIMARY KEY, fence BIGINT UNSIGNED NOT NULL",
             _ => "resource TEXT NOT NULL PRIMARY KEY, fence BIGINT NOT NULL",
         };
-        format!("CREATE TABLE IF NOT EXISTS {} ({columns})", self.table)
+        // Other engines of MySQL lock no row until the end of the transaction.
+        let engine = if self.dialect == Dialect::MySql { " ENGINE = InnoDB" } else { "" };
+        format!("CREATE TABLE IF NOT EXISTS {} ({columns}){engine}", self.table)
     }
 
     /// Returns the statement that enters with a fence. Its parameters are the resource, as the same text everywhere, and the

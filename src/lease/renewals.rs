@@ -13,8 +13,8 @@ use crate::{
 const TICKS: u32 = 256;
 
 impl LeaseShared {
-    /// Records that a renewal is about to be sent, after which [`is_back`](Self::is_back) has to follow. Returns the moment from which it counts, and the time to wait for its answer:
-    /// half of what is left, so that there is time to ask again.
+    /// Records that a renewal is about to be sent, after which [`is_back`](Self::is_back) has to follow. Returns the moment from
+    /// which it counts, and the time to wait for its answer: half of what is left, so that there is time to ask again.
     pub(crate) fn asks(&self) -> (Moment, Duration) {
         let now = self.clock.now();
         let timeout = self.remaining_at(now) / 2;

@@ -29,12 +29,22 @@ pub(crate) struct LeaseTerms {
     /// True if the lease is part of a set, which is handed out as a whole or not at all.
     pub(crate) for_a_set: bool,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
+    /// True if the listener of the events hears of a shutdown alone: an election need not be woken by each renewal.
+    pub(crate) shutdown_alone: bool,
     pub(crate) class: Option<Class>,
 }
 
 impl LeaseTerms {
     pub(crate) fn about(&self) -> About {
         About { token: Some(self.acquisition.hold.token), class: self.class }
+    }
+
+    /// Tells the listener of the events, if there is one and it hears of such changes.
+    pub(crate) fn tell(&self, fence: Option<Fence>, change: LeaseChange) {
+        let is_heard = !self.shutdown_alone || change == LeaseChange::ShuttingDown;
+        if let Some(listener) = self.events.as_ref().filter(|_| is_heard) {
+            listener.do_send(LeaseEvent::of(&self.acquisition.hold, fence, change));
+        }
     }
 }
 
@@ -284,9 +294,7 @@ impl LeaseShared {
     }
 
     pub(crate) fn tell(&self, change: LeaseChange) {
-        if let Some(listener) = &self.terms.events {
-            listener.do_send(LeaseEvent::of(self.hold(), self.fence, change));
-        }
+        self.terms.tell(self.fence, change);
     }
 }
 

@@ -65,11 +65,13 @@ fn known<'de, D: Deserializer<'de>>(form: D) -> Result<u32, D::Error> {
 impl Lease {
     /// Hands the lease over: returns a ticket, with which [`Adopt`](crate::Adopt) makes a lease of it elsewhere. The store is not
     /// asked, and the resource stays held. From here on this process neither renews nor releases it: a renewal that was on its way
-    /// was answered or given up before there is a ticket. Whoever watches the lease here is told [`Released`](crate::LossReason::Released).
+    /// was answered or given up before there is a ticket. Whoever watches the lease here is told
+    /// [`Released`](crate::LossReason::Released).
     ///
     /// With the lease go its mode, owner, TTL and fence, and what is left of `max_hold`, `max_renewals` and `min_hold`, for which
     /// the time on the way, less than one TTL, does not count. Its `events`, `bound_to` and `class` stay behind, and others go on
-    /// to see the metadata of this process, until the adopter [describes](Lease::describe) it. A [`LeaseSet`](crate::LeaseSet) cannot be handed over.
+    /// to see the metadata of this process, until the adopter [describes](Lease::describe) it. A [`LeaseSet`](crate::LeaseSet) cannot be handed
+    /// over.
     ///
     /// ```
     /// use leasehold::{Acquire, Adopt, LeaseTicket};

@@ -111,6 +111,8 @@ pub(crate) struct Options {
     pub(crate) heartbeat: Option<Duration>,
     pub(crate) bound_to: Option<LifeSign>,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
+    /// True if the listener of the events hears of a shutdown alone.
+    pub(crate) shutdown_alone: bool,
     pub(crate) metadata: Metadata,
     pub(crate) class: Option<Cow<'static, str>>,
     /// The span in which the request was made.

@@ -90,6 +90,7 @@ impl ValidRequest {
                 min_hold: options.min_hold,
                 for_a_set: options.for_a_set,
                 events: options.events,
+                shutdown_alone: options.shutdown_alone,
                 class,
             },
             wait,

@@ -244,7 +244,7 @@ fn a_fleet_has_its_members_its_owners_and_the_balance_between_them() {
     in_virtual_time(|| async {
         let site = Site::new();
         assert!(site.get("partitions").await.text.contains("The store knows no fleet"));
-        let _odd = site.hold(Acquire::new("odd/members")).await;
+        let _odd = (site.hold(Acquire::new("odd/members")).await, site.hold(Acquire::new("/members")).await);
         let join = |member: Member| Partitions::start(&site.locks, "orders", 8, member, |_| Idle).unwrap();
         let _a = join(Member::new("<a>").at("http://10.0.0.7"));
         let b = join(Member::new("b"));

@@ -163,13 +163,15 @@ fn affected(client: &mut Conn, statement: &str, values: impl Into<Params>) -> Re
 }
 
 /// Writes with all fences from 1 to 50 at once, then with the last one and with an older one again.
-fn write(server: &MariaDb, database: &str, session: &Session) {
+fn write(server: &MariaDb, database: &str, fence_column: &str, session: &Session) {
     let mut first = server.connect(None, session).unwrap();
     let fences = FenceTable::new(Dialect::MySql, &format!("{database}.fences")).unwrap();
     for statement in [
         format!("CREATE DATABASE {database}"),
         format!("CREATE TABLE {database}.journal (turn INT AUTO_INCREMENT PRIMARY KEY, fence BIGINT)"),
-        format!("CREATE TABLE {database}.orders (id INT PRIMARY KEY, state VARCHAR(40), fence BIGINT)"),
+        format!(
+            "CREATE TABLE {database}.orders (id INT PRIMARY KEY, state VARCHAR(40), fence {fence_column})"
+        ),
         format!("INSERT INTO {database}.orders VALUES (42, 'new', NULL)"),
         fences.create(),
         fences.create(),
@@ -212,10 +214,11 @@ fn mariadb_refuses_the_older_fence_of_fifty_writers_whatever_the_session() {
     let lax = "'NO_UNSIGNED_SUBTRACTION'";
     for (number, mode) in ["DEFAULT", "'ANSI'", lax].into_iter().enumerate() {
         for isolation in ["READ COMMITTED", "REPEATABLE READ"] {
-            for counts_found_rows in [false, true] {
+            for (counts_found_rows, fence_column) in [(false, "BIGINT"), (true, "BIGINT UNSIGNED")] {
                 let level = isolation.replace(' ', "_").to_lowercase();
                 let database = format!("shop_{number}_{level}_{counts_found_rows}");
-                write(&server, &database, &Session { isolation, mode, counts_found_rows });
+                let session = Session { isolation, mode, counts_found_rows };
+                write(&server, &database, fence_column, &session);
             }
         }
     }

@@ -241,11 +241,10 @@ pub(crate) async fn partitions(shared: &Shared, also: &Also) -> Result<Partition
 async fn fleets(shared: &Shared) -> Result<(Vec<FleetView>, Option<String>), Failure> {
     let listing =
         ask(&shared.locks, List::new("").limit(NAMES)).await?.map_err(|error| Failure::of(&error))?;
-    let names = listing
+    let mut names = listing
         .resources
         .iter()
-        .filter(|name| name.as_bytes().strip_suffix(b"/members").is_some_and(|fleet| !fleet.is_empty()))
-        .take(MOST);
+        .filter(|name| name.as_bytes().strip_suffix(b"/members").is_some_and(|fleet| !fleet.is_empty()));
     let fleet = async |members: &ResourceName| {
         let fleet = ResourceName::new(members.as_bytes().strip_suffix(b"/members").unwrap_or_default())?;
         Ok::<_, Failure>(match inspect_one_of(shared, members).await? {
@@ -256,8 +255,12 @@ async fn fleets(shared: &Shared) -> Result<(Vec<FleetView>, Option<String>), Fai
             }
         })
     };
-    let views: Vec<_> = stream::iter(names.map(fleet)).buffered(AT_ONCE).try_collect().await?;
-    let unlisted = (!listing.complete).then(|| "the walk did not come to all names".to_owned());
+    let views: Vec<_> =
+        stream::iter(names.by_ref().take(MOST).map(fleet)).buffered(AT_ONCE).try_collect().await?;
+    let unlisted = match listing.complete {
+        false => Some("the walk did not come to all names".to_owned()),
+        true => names.next().map(|_| format!("only {MOST} names that end in /members were looked at")),
+    };
     Ok((views.into_iter().flatten().collect(), unlisted))
 }
 

@@ -149,6 +149,7 @@ impl Candidacy {
 
     pub(super) fn request(&self, listener: Recipient<LeaseEvent>) -> Acquire {
         let mut request = self.request.clone();
+        request.options.shutdown_alone = true;
         // So that elections can be told from other locks.
         request.options.metadata.entry(ROLE.to_owned()).or_insert_with(|| "election".to_owned());
         // Also where the manager's back-off ends after some attempts.

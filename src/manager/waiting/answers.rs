@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     core::{End, Ended, Moment, RecordKey, Told},
-    lease::{Lease, LeaseChange, LeaseEvent, LeaseShared, LeaseTerms},
+    lease::{Lease, LeaseChange, LeaseShared, LeaseTerms},
     listeners::RequestEnd,
     manager::{Holding, LockManager, Role, WaitingRequest, next_check, waiting::attempts::NEVER_SENT},
     request::{AcquireError, ValidRequest},
@@ -82,9 +82,8 @@ impl LockManager {
     ) {
         let is_unlinked = self.records.with(record, |it| {
             let WaitingRequest { request, reply, .. } = it.waiter()?;
-            if let Some(listener) = request.terms.events.as_ref().filter(|_| !reply.is_closed()) {
-                let change = LeaseChange::Queued { ahead, expected_wait };
-                listener.do_send(LeaseEvent::of(&request.terms.acquisition.hold, None, change));
+            if !reply.is_closed() {
+                request.terms.tell(None, LeaseChange::Queued { ahead, expected_wait });
             }
             Some(request.span.is_traced() && !request.span.is_linked())
         });

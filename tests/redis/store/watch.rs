@@ -242,6 +242,25 @@ async fn without_the_right_leases_are_renewed_as_without_a_watch_and_one_warning
 }
 
 #[actix::test]
+async fn a_lease_that_is_renewed_by_its_holder_alone_or_so_often_is_not_renewed_by_a_doubt() {
+    let server = RedisServer::start();
+    let locks = LockManager::builder(Arc::new(watching(&server.url()))).start().unwrap();
+    let asked = |name: &str| Acquire::new(name).ttl(HOURS);
+    for request in [asked("by hand").no_renew(), asked("twice").max_renewals(2)] {
+        let lease = locks.send(request).await.unwrap().unwrap();
+        lease.renew().await.unwrap();
+        let key = format!("leasehold:{{{}}}", lease.resource());
+        server.command(&["DEL", &key]);
+        // Doubts come in their order, so when a later one is decided this one is.
+        let other = renewed(&locks).await;
+        server.command(&["DEL", KEY]);
+        is_told(&other, "DEL").await;
+        assert!(lease.is_valid(), "{}", lease.resource());
+        lease.renew().await.unwrap_err();
+    }
+}
+
+#[actix::test]
 async fn on_a_quorum_the_majority_decides() {
     let servers = [(); 3].map(|()| RedisServer::start());
     let node =
