@@ -10,7 +10,7 @@
 //! |---|---|
 //! | a value in this process: a connection, a client | [`Fenced`]: only a valid lease opens it |
 //! | a key of Redis | [`redis::enter`], [`redis::set`] |
-//! | rows of SQLite or PostgreSQL | [`sql::FenceTable`], or [`sql::update`] for rows with a column for the fence |
+//! | rows of SQLite, PostgreSQL or MySQL | [`sql::FenceTable`], or [`sql::update`] for rows with a column for the fence |
 //! | a file | [`FencedFile`] |
 //! | another service, over HTTP | send [`HEADER`]; the service reads it with [`parse_header`], and checks where it writes |
 //!
@@ -33,7 +33,7 @@
 //! ```
 //!
 //! # Errors
-//! A refusal is a [`StaleFenceError`]: certainly nothing was written, and somebody has overtaken this holder. Any other failure of
+//! A refusal is a [`StaleFenceError`], in MySQL the error [`sql::STALE_IN_MYSQL`]: certainly nothing was written, and somebody has overtaken this holder. Any other failure of
 //! a check leaves open whether it was written. It may be repeated with the same fence, as long as no other write has been sent
 //! since: a late first try would undo that one.
 

@@ -74,7 +74,7 @@ impl FenceTable {
     pub fn create(&self) -> String {
         let columns = match self.dialect {
             // A key of MySQL has a bound, and other collations take different names for the same.
-            Dialect::MySql => "resource VARBINARY(512) NOT NULL PRIMARY KEY, fence BIGINT UNSIGNED NOT NULL",
+            Dialect::MySql => "resource VARBINARY(1536) NOT NULL PRIMARY KEY, fence BIGINT UNSIGNED NOT NULL",
             _ => "resource TEXT NOT NULL PRIMARY KEY, fence BIGINT NOT NULL",
         };
         // Other engines of MySQL lock no row until the end of the transaction.
@@ -116,8 +116,8 @@ impl FenceTable {
 /// The key has to be unique, and the column of the fence a `BIGINT`. A row whose fence is `NULL` has seen none yet.
 ///
 /// # Errors
-/// [`InvalidValue`] when there are no columns, or a name is no identifier of 1 to 63 letters, digits and `_` that starts with
-/// no digit. A table may have the name of its schema before it, with a dot.
+/// [`InvalidValue`] when there are no columns, that of the fence is among them, or a name is no identifier of 1 to 63 letters,
+/// digits and `_` that starts with no digit. A table may have the name of its schema before it, with a dot.
 pub fn update(
     dialect: Dialect,
     table: &str,
@@ -126,6 +126,9 @@ pub fn update(
     fence: &str,
 ) -> Result<String, InvalidValue> {
     ensure(!columns.is_empty(), "columns", "none", "1 or more")?;
+    // MySQL assigns from left to right, and would compare a stale fence with itself.
+    let are_others = !columns.iter().any(|column| column.eq_ignore_ascii_case(fence));
+    ensure(are_others, "columns", fence, "others than the column of the fence")?;
     let quoted = |field, identifier| quoted(dialect, field, identifier);
     let (table, key, fence) = (quoted("table", table)?, quoted("key", key)?, quoted("fence", fence)?);
     let set = columns
@@ -203,7 +206,9 @@ mod tests {
         let set = r#"UPDATE "orders" SET "state" = ?1, "paid" = ?2, "fence" = ?3"#;
         let compared = r#"WHERE "orders"."id" = ?4 AND ("orders"."fence" IS NULL OR "orders"."fence" <= ?3)"#;
         assert_eq!(statement, format!("{set} {compared}"));
-        assert_eq!(update(Dialect::Sqlite, "orders", &[], "id", "fence").unwrap_err().field, "columns");
+        for wrong in [&[][..], &["state", "Fence"]] {
+            assert_eq!(update(Dialect::Sqlite, "orders", wrong, "id", "fence").unwrap_err().field, "columns");
+        }
     }
 
     #[test]

@@ -91,11 +91,6 @@ async fn each_master_of_a_cluster_tells_its_own_load() {
     let share = |which: usize| ServerLoad::busiest(&before[which..=which], &now[which..=which], secs(1));
     let shares = [share(0), share(1), share(2)];
     assert!(shares[1].is_some_and(|most| shares[0] < Some(most) && shares[2] < Some(most)), "{shares:?}");
-    busy.pause();
-    let away = store.server_load().await;
-    busy.resume();
-    let told: Vec<_> = away.unwrap().into_iter().map(|load| load.server).collect();
-    assert_eq!(told, [&before[0].server, &before[2].server].map(Clone::clone));
 }
 
 #[actix::test]

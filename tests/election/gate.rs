@@ -14,13 +14,13 @@ use std::{
 use actix::{Actor, Addr, AsyncContext, Handler, Message, ResponseFuture, Running};
 use leasehold::{
     Acquire, LockManager, MemoryStore,
-    election::{Singleton, SingletonContext},
+    election::{Candidacy, Demotion, Election, Singleton, SingletonContext},
     env::{Clock, Moment, RuntimeClock},
 };
 use tokio::time::{advance, sleep};
 
-use crate::election::witness::TTL;
-use support::virtual_time::{Loaded, in_virtual_time, millis, secs};
+use crate::election::witness::{Heard, TTL, Witness, until};
+use support::virtual_time::{Loaded, World, in_virtual_time, millis, secs};
 
 /// A clock that can go on while the timers of the runtime stand still: a thread is blocked, or a process frozen.
 #[derive(Debug)]
@@ -193,5 +193,20 @@ fn a_task_of_its_own_ends_with_the_lease_if_the_lease_runs_it() {
         assert!(!written.unwrap(), "it was stopped");
         sleep(secs(2)).await;
         assert_eq!(scene.counted.get(), 1);
+    });
+}
+
+#[test]
+fn after_a_suspension_a_leader_still_has_time_to_finish() {
+    in_virtual_time(|| async {
+        let (clock, heard) = (Arc::new(JumpingClock::start()), Heard::default());
+        let locks = World::new().builder().clock(clock.clone()).start_here().unwrap();
+        let asked = Acquire::new("r").ttl(secs(30)).no_renew();
+        let candidacy = Candidacy::from(asked).budget(secs(3)).tell(Witness::start(&heard, Duration::ZERO));
+        let _election = Election::start(&locks, candidacy).unwrap();
+        heard.elected(1).await;
+        clock.jump(secs(20));
+        until("demoted", || !heard.demotions().is_empty()).await;
+        assert_eq!(heard.demotions(), [Demotion::Expiring]);
     });
 }

@@ -199,6 +199,13 @@ fn write(server: &MariaDb, database: &str, fence_column: &str, session: &Session
     assert_eq!((writer.enter(WRITERS - 1), writer.update(WRITERS - 1, 42)), (None, None));
     assert_eq!(writer.row(), (WRITERS, format!("state {WRITERS}")));
     assert_eq!(writer.update(WRITERS + 1, 43), Some(0), "there is no such row");
+    // The longest name as a text, and another one that differs at its end.
+    for end in ['a', 'b'] {
+        let resource = format!("{}{end}", "x".repeat(3 * 512 - 1));
+        affected(&mut writer.client, &fences.enter(), (resource, 1)).unwrap();
+    }
+    let resources = format!("SELECT COUNT(*) FROM {database}.fences");
+    assert_eq!(writer.client.query_first::<u32, _>(resources).unwrap(), Some(3));
     // The largest fence there is leaves no room for a sum that would overflow too early.
     let most = i64::MAX as u64;
     assert!(

@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Demotion, ElectionEvent, messages::Audience};
 use crate::{
-    core::{LeaseStatus, ResourceName, one_line},
+    core::{ResourceName, one_line},
     lease::{Lease, Release},
     manager::LockManager,
     request::{Inspect, InspectError},
@@ -28,10 +28,11 @@ impl Lead {
         let (lease, budget) = (Arc::clone(&self.lease), self.budget);
         let budget = if planted!("a leader has no time to finish") { Duration::ZERO } else { budget };
         async move {
-            let mut lost = pin!(lease.lost());
             let mut wanted_back = pin!(lease.revoke_requested());
             loop {
-                if let LeaseStatus::Lost(reason) = lease.status() {
+                // Not by renewals, but also when the clock has jumped while timers stood still.
+                let changed = lease.state.changed.notified();
+                if let Some(reason) = lease.state.end() {
                     return Demotion::Lost(reason);
                 }
                 let left = lease.remaining().saturating_sub(budget);
@@ -40,7 +41,7 @@ impl Lead {
                 }
                 tokio::select! {
                     biased;
-                    reason = &mut lost => return Demotion::Lost(reason),
+                    () = changed => {}
                     Some(request) = &mut wanted_back => return Demotion::Revoked(request),
                     () = sleep(left) => {}
                 }

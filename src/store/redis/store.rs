@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt, StreamExt,
-    future::{BoxFuture, join_all},
+    future::{BoxFuture, try_join_all},
     stream,
 };
 use redis::Value;
@@ -176,10 +176,7 @@ impl Store for RedisStore {
     fn server_load(&self) -> Reply<'_, Vec<ServerLoad>> {
         async move {
             let servers = self.topology.each().await?;
-            let told = join_all(servers.iter().map(|server| status::load(server))).await;
-            // A master of a cluster that is away hides nothing of the others.
-            let (told, failed): (Vec<_>, Vec<_>) = told.into_iter().partition(Result::is_ok);
-            if told.is_empty() { failed } else { told }.into_iter().collect()
+            try_join_all(servers.iter().map(|server| status::load(server))).await
         }
         .boxed()
     }

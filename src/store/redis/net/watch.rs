@@ -34,6 +34,8 @@ use crate::{
 
 /// The longest time between two looks at the connection.
 const PERIOD: Duration = Duration::from_secs(1);
+/// The shortest time between two looks at all leases.
+const GATHERS_FOR: Duration = Duration::from_millis(10);
 /// The shortest time between two doubts of one lease: somebody may change its key again and again, and a server that tracks too
 /// many keys tells of changes that there were not.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -188,6 +190,8 @@ impl Watch {
                 }
                 // The watch is there, and so is the sender. Other listeners may have been told meanwhile.
                 let _ = timeout_at(Instant::now() + PERIOD, told.changed()).await;
+                // One look is enough for all that changes in this time.
+                sleep(GATHERS_FOR).await;
                 if watch.is_empty() {
                     continue;
                 }
