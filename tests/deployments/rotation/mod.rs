@@ -89,13 +89,11 @@ impl Rotation {
     }
 
     /// Changes the password: on the servers before or after it is told, with all connections cut between, or with a time in which
-    /// both are good. Connections are cut when no request is on its way: its answer would be lost.
+    /// both are good. Connections are cut when no request is on its way: its answer would be lost. Nobody waits then either: a manager
+    /// that begins to listen anew needs the password that the other side does not know yet, and hears of no turn before.
     fn change(&self, to: usize) {
         let (new, old) = (format!(">{}", password(to)), format!("<{}", password(to - 1)));
-        let cut = || {
-            let _gate = self.gate.blocking_write();
-            self.on_all(&["CLIENT", "KILL", "USER", "locker"]);
-        };
+        let cut = || self.on_all(&["CLIENT", "KILL", "USER", "locker"]);
         match to % 3 {
             0 => {
                 self.on_all(&["ACL", "SETUSER", "locker", &new]);
@@ -103,13 +101,17 @@ impl Rotation {
                 self.on_all(&["ACL", "SETUSER", "locker", &old]);
             }
             1 => {
+                let gate = self.gate.blocking_write();
                 self.on_all(&["ACL", "SETUSER", "locker", &new, &old]);
                 cut();
+                drop(gate);
                 self.tell(to);
             }
             _ => {
+                let gate = self.gate.blocking_write();
                 self.tell(to);
                 cut();
+                drop(gate);
                 self.on_all(&["ACL", "SETUSER", "locker", &new, &old]);
             }
         }
