@@ -33,8 +33,8 @@
 //! ```
 //!
 //! # Errors
-//! A refusal is a [`StaleFenceError`], in MySQL the error [`sql::STALE_IN_MYSQL`]: certainly nothing was written, and somebody has overtaken this holder. Any other failure of
-//! a check leaves open whether it was written. It may be repeated with the same fence, as long as no other write has been sent
+//! A refusal is a [`StaleFenceError`], in MySQL the error [`sql::STALE_IN_MYSQL`]: certainly nothing was written, and somebody has
+//! overtaken this holder. Any other failure of a check leaves open whether it was written. It may be repeated with the same fence, as long as no other write has been sent
 //! since: a late first try would undo that one.
 
 mod error;

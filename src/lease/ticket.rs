@@ -70,8 +70,8 @@ impl Lease {
     ///
     /// With the lease go its mode, owner, TTL and fence, and what is left of `max_hold`, `max_renewals` and `min_hold`, for which
     /// the time on the way, less than one TTL, does not count. Its `events`, `bound_to` and `class` stay behind, and others go on
-    /// to see the metadata of this process, until the adopter [describes](Lease::describe) it. A [`LeaseSet`](crate::LeaseSet) cannot be handed
-    /// over.
+    /// to see the metadata of this process, until the adopter [describes](Lease::describe) it. A [`LeaseSet`](crate::LeaseSet)
+    /// cannot be handed over.
     ///
     /// ```
     /// use leasehold::{Acquire, Adopt, LeaseTicket};

@@ -249,7 +249,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// A store without a queue sends no notifications, and its stream ends at once.
     fn listen(&self, inbox: &Inbox) -> Notifications;
 
-    /// Returns the load of each server that grants: on a cluster of all masters, on a quorum of the first majority.
+    /// Returns the load of each server that grants: on a cluster of all masters, on a quorum of the first majority that answers.
     /// It changes nothing.
     ///
     /// A store that does not know it answers [`StoreError::Unsupported`].
