@@ -276,6 +276,22 @@ fn a_fleet_has_its_members_its_owners_and_the_balance_between_them() {
 }
 
 #[test]
+fn the_page_of_partitions_says_that_more_names_than_it_looks_at_may_be_fleets() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let mut names: Vec<_> = (0..201).map(|number| format!("{number}/members")).collect();
+        let one_more = site.hold(Acquire::new(names.pop().unwrap())).await;
+        let _held = join_all(names.into_iter().map(|name| site.hold(Acquire::new(name)))).await;
+        let page = site.get("partitions").await.text;
+        assert!(page.contains("only 200 names that end in /members were looked at"), "{page}");
+        one_more.release().await.unwrap();
+        sleep(secs(30)).await;
+        let page = site.get("partitions").await.text;
+        assert!(!page.contains("There may be other fleets"), "{page}");
+    });
+}
+
+#[test]
 fn a_tuner_tells_the_console() {
     in_virtual_time(|| async {
         let site = Site::new();

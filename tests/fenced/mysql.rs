@@ -173,11 +173,17 @@ fn write(server: &MariaDb, database: &str, fence_column: &str, session: &Session
             "CREATE TABLE {database}.orders (id INT PRIMARY KEY, state VARCHAR(40), fence {fence_column})"
         ),
         format!("INSERT INTO {database}.orders VALUES (42, 'new', NULL)"),
+        // One without transactions.
+        "SET default_storage_engine = MyISAM".to_owned(),
         fences.create(),
         fences.create(),
     ] {
         first.query_drop(statement).unwrap();
     }
+    let engine = format!(
+        "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{database}' AND TABLE_NAME = 'fences'"
+    );
+    assert_eq!(first.query_first::<String, _>(engine).unwrap().as_deref(), Some("InnoDB"));
     let together = Barrier::new(WRITERS as usize);
     thread::scope(|scope| {
         for fence in (1..=WRITERS).map(|number| 1 + number * 37 % WRITERS) {

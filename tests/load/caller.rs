@@ -180,6 +180,7 @@ impl Caller {
             LeaseStatus::Lost(reason) => Some(reason.as_str()),
             _ => None,
         };
+        let told_at = told.map(|_| micros());
         let found = if self.random.random_bool(0.5) {
             drop(lease);
             None
@@ -192,7 +193,8 @@ impl Caller {
         };
         if let Some(reason) = told.or(found).filter(|_| renews) {
             let (reason, found) = (reason.to_owned(), told.is_none());
-            self.report.borrow_mut().losses.push(Loss { at: micros(), resource, fence, reason, found });
+            let at = told_at.unwrap_or_else(micros);
+            self.report.borrow_mut().losses.push(Loss { at, resource, fence, reason, found });
         }
     }
 }

@@ -13,13 +13,14 @@ use super::{
 };
 use crate::load::{Loss, Report};
 
-pub(super) const FACTS: [(&str, fn()); 6] = [
+pub(super) const FACTS: [(&str, fn()); 7] = [
     ("what_a_fault_spares_must_be_granted_while_it_lasts", progress),
     ("a_loss_without_a_fault_is_found", losses),
     ("a_request_without_an_answer_is_found", silence),
     ("a_failure_that_no_fault_explains_is_found", failures),
     ("many_losses_that_are_told_a_little_late_are_found", unseen),
     ("ticks_that_are_missing_without_a_fault_are_found", gaps),
+    ("a_run_that_was_granted_before_a_clock_was_set_back_does_not_end_its_time", in_flight),
 ];
 
 /// A ledger with a fault from 20 s to 26 s, after which all was granted again at 28 s.
@@ -127,4 +128,16 @@ fn gaps() {
     assert_eq!(found(&[1.0, 5.0]), (1, 7));
     assert_eq!(found(&[19.0, 31.5]), (0, 1), "a fault explains the rest");
     assert_eq!(found(&[32.0, 36.5]), (1, 8), "long after it, and over the border of a window");
+}
+
+fn in_flight() {
+    let mut ledger = ledger();
+    let mut ran = |number, at| {
+        let run = Run { number, scheduled_for: at, fence: 1, at };
+        ledger.add(0, Said { runs: vec![run], ..Said::default() });
+        ledger.last_runs
+    };
+    assert_eq!(ran(2, 21), [21, 0], "its answer came after the fault");
+    assert_eq!(ran(1, 19), [21, 19], "told late by another process");
+    assert_eq!(ran(3, 34), [34, 21]);
 }

@@ -62,7 +62,8 @@ pub(super) struct Ledger {
     pub(super) floors: BTreeMap<ResourceName, Held>,
     /// The moment of the last grant of each resource.
     pub(super) granted: BTreeMap<Vec<u8>, u64>,
-    pub(super) last_run: u64,
+    /// The moments of the last run of the schedule and of the one before it.
+    pub(super) last_runs: [u64; 2],
     pub(super) last_led: u64,
     pub(super) ticks: Ticks,
     pub(super) leaders: Leaders,
@@ -84,7 +85,7 @@ impl Ledger {
             spans: Spans::default(),
             floors: BTreeMap::new(),
             granted: BTreeMap::new(),
-            last_run: 0,
+            last_runs: [0; 2],
             last_led: 0,
             ticks: Ticks::default(),
             leaders: Leaders::default(),
@@ -107,7 +108,8 @@ impl Ledger {
         self.violations.extend(kinds.map(|kind| format!("a request failed as no fault explains: {kind}")));
         self.violations.extend(said.report.unanswered);
         for run in said.runs {
-            self.last_run = self.last_run.max(run.at);
+            let [last, before] = self.last_runs;
+            self.last_runs = [last.max(run.at), before.max(last.min(run.at))];
             self.violations.extend(self.ticks.add(run));
         }
         self.last_led = said.led.iter().map(|led| led.at).fold(self.last_led, u64::max);

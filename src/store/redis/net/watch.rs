@@ -229,6 +229,8 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use futures_util::{FutureExt, StreamExt, future::ready};
 
     use super::*;
@@ -296,6 +298,24 @@ mod tests {
             is_held(&watch, asks(&watch), 0);
         }
         assert!((4..=7).contains(&count), "{count} in 30 s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_changes_are_told_by_few_looks() {
+        let (watch, looks) = (Arc::<Watch>::default(), AtomicUsize::new(0));
+        let look = || {
+            looks.fetch_add(1, Ordering::Relaxed);
+            ready(Ok(0))
+        };
+        let mut doubts = Box::pin(Arc::clone(&watch).doubts(look));
+        is_held(&watch, asks(&watch), 0);
+        let mut count = 0;
+        for _ in 0..100 {
+            told(&watch, b"key");
+            count += doubts_in(GATHERS_FOR / 10, &mut doubts).await;
+        }
+        assert_eq!(count, 1);
+        assert!((5..=11).contains(&looks.load(Ordering::Relaxed)), "{looks:?}");
     }
 
     #[tokio::test(start_paused = true)]
