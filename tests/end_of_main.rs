@@ -4,12 +4,13 @@ use std::{env, sync::Arc, time::Duration};
 
 use actix::{Actor, System};
 use leasehold::{
-    Acquire, LockManager, MemoryStore, RedisStore, Shutdown, TunerSettings,
+    Acquire, LockManager, MemoryStore, Shutdown, TunerSettings,
     election::{Election, Singleton, SingletonContext},
     schedule::Schedule,
 };
-use leasehold_testing::{process::this_program, servers::RedisServer};
+use leasehold_testing::{process::this_program, servers::RedisServer, waiting::PATIENCE};
 use leasehold_tuning::tuner::Tuner;
+use support::patient;
 
 const URL: &str = "URL_OF_THE_PROGRAM";
 const WAYS: &str = "WAY_OF_THE_PROGRAM";
@@ -76,8 +77,8 @@ fn a_program_that_ends_as_soon_as_it_has_started_something_ends_without_a_panic(
 fn the_program() {
     let Ok(url) = env::var(URL) else { return };
     System::new().block_on(async {
-        let locks = LockManager::builder(Arc::new(RedisStore::open(&url).unwrap())).start().unwrap();
-        let lease = locks.send(Acquire::new("the/end")).await.unwrap().unwrap();
+        let locks = LockManager::builder(Arc::new(patient::open(&url))).start().unwrap();
+        let lease = locks.send(Acquire::new("the/end").wait(PATIENCE)).await.unwrap().unwrap();
         if env::var(WAYS).is_ok_and(|way| way == SHUTDOWN) {
             drop(lease);
             locks.send(Shutdown { drain: Duration::ZERO }).await.unwrap();

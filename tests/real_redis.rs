@@ -61,18 +61,18 @@ impl Handler<BlockFor> for Blocking {
     }
 }
 
-const TTL: Duration = secs(3);
+const TTL: Duration = secs(6);
 
 async fn lease_of_a_blocked_worker(locks: &Addr<LockManager>, asked: Acquire) -> bool {
     let lease = locks.send(asked.ttl(TTL).wait(secs(60))).await.unwrap().unwrap();
     let worker = Blocking::start_in_arbiter(&Arbiter::new().handle(), |_| Blocking { lease });
-    worker.send(BlockFor(TTL * 4)).await.unwrap()
+    worker.send(BlockFor(TTL * 3)).await.unwrap()
 }
 
 /// Shows the same on every store, at the same time.
 async fn on_every_store(show: impl AsyncFn(&str, Arc<dyn Store>)) {
     let server = RedisServer::start();
-    let redis = RedisStore::open(&server.url()).unwrap();
+    let redis = patient::open(&server.url());
     tokio::join!(show("memory", Arc::new(MemoryStore::default())), show("redis", Arc::new(redis)));
 }
 
@@ -102,7 +102,7 @@ async fn a_blocked_arbiter_with_heartbeat_loses_its_lease_and_is_told() {
         });
         let (valid, ()) = tokio::join!(blocked, told);
         assert!(!valid, "{name}");
-        assert!(start.elapsed() >= TTL * 4);
+        assert!(start.elapsed() >= TTL * 3);
     })
     .await;
 }

@@ -81,7 +81,10 @@ fn a_revoke_over_http_reaches_a_holder_in_another_process_and_is_audited() {
     let url = redis.url();
     let console = Console::start(&["--store", &url, "--listen", "127.0.0.1:0"], Some(TOKEN));
     let log = actix::System::new().block_on(async {
-        let locks = Config::from_toml(&format!("store.url = '{url}'")).unwrap().start().unwrap();
+        let locks = Config::from_toml(&format!(
+            "store = {{ url = '{url}', connect_timeout = '10s', response_timeout = '10s' }}"
+        ));
+        let locks = locks.unwrap().start().unwrap();
         let lease = locks.send(Acquire::new("orders/1").purpose("<pay>")).await.unwrap().unwrap();
         let (status, page) = console.get("/?all=true");
         assert!(status == 200 && page.contains("orders/1"), "{page}");

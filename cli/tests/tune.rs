@@ -180,8 +180,8 @@ fn a_trace_is_replayed_with_other_settings_beside_what_was_recorded() {
 
 /// Runs a small application on a real server, and records it.
 async fn application(url: &str, trace: &std::path::Path) -> Recorded {
-    let locks =
-        Config::from_toml(&format!("store.url = '{url}'\nwait.timeout = '10s'")).unwrap().start().unwrap();
+    let patient = "connect_timeout = '10s'\nresponse_timeout = '10s'\n[wait]\ntimeout = '60s'";
+    let locks = Config::from_toml(&format!("[store]\nurl = '{url}'\n{patient}")).unwrap().start().unwrap();
     let before = locks.send(Acquire::new("before")).await.unwrap().unwrap();
     let recorder = TraceRecorder::start(&locks, trace).await.unwrap();
     drop(before);

@@ -62,7 +62,7 @@ impl LeaseShared {
     /// Records that the store confirmed a renewal that was sent at `sent`, with `told`. Returns true if it came in time to count.
     pub(crate) fn renewed(&self, sent: Moment, told: Option<&Arc<Metadata>>) -> bool {
         let mut present = self.present();
-        // Read behind the lock: nobody may have seen it over before a moment that counts here.
+        // Read under the lock: otherwise another thread could see the lease over before this renewal counts.
         let (now, near_miss) = (self.clock.now(), present.validity.status() == LeaseStatus::AtRisk);
         let (left, before) = (present.validity.remaining(now), present.confirmed);
         if !present.is_valid(now) || !present.validity.renewed(sent, now) {

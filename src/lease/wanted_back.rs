@@ -39,9 +39,7 @@ impl LeaseShared {
     ) -> Option<RevokeRequested> {
         loop {
             let changed = self.changed.notified();
-            let now = self.clock.now();
-            let requested = self.present().revoke_requested.as_ref().and_then(|all| all.first(now));
-            if let Some(requested) = requested.filter(|it| {
+            if let Some(requested) = self.wanted_back().filter(|it| {
                 known.as_ref().is_none_or(|known| it.revocation != known.revocation && it.end < known.end)
             }) {
                 return Some(requested);
@@ -52,6 +50,11 @@ impl LeaseShared {
                 _ = self.over() => return None,
             }
         }
+    }
+
+    /// Returns the request to give it back whose grace ends first, with what is left of it.
+    pub(crate) fn wanted_back(&self) -> Option<RevokeRequested> {
+        self.present().revoke_requested.as_ref().and_then(|all| all.first(self.clock.now()))
     }
 
     /// Records that the lease was handed to its caller, or that nothing was done under it.

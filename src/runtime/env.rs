@@ -26,7 +26,7 @@ use crate::core::Token;
 ///
 /// It must never go back, should go on while the machine is suspended, and must run at the same rate as the timers of the runtime.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// Returns the present moment. Must not block.
+    /// Returns the present moment. It must not block, and must not use the library: it is called under locks.
     fn now(&self) -> Moment;
 }
 

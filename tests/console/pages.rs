@@ -287,7 +287,7 @@ fn the_page_of_partitions_says_that_more_names_than_it_looks_at_may_be_fleets() 
         one_more.release().await.unwrap();
         sleep(secs(30)).await;
         let page = site.get("partitions").await.text;
-        assert!(!page.contains("There may be other fleets"), "{page}");
+        assert!(page.contains("knows no fleet") && !page.contains("There may be other fleets"), "{page}");
     });
 }
 

@@ -6,7 +6,7 @@ use crate::examples::{Elected, Lottery, count};
 #[test]
 fn watchers_wait_for_a_store_that_is_away_and_draw_when_it_is_back() {
     let mut lottery = Lottery::new();
-    let mut program = lottery.draw("winners", &["--think", "3s"]);
+    let mut program = lottery.draw("winners", &["--think", "8s"]);
     let said: Vec<String> = (0..8).map(|_| program.hears(" elected")).collect();
     let elected = Elected::of(said.iter().find(|line| line.contains(" is elected, fence ")).unwrap());
     lottery.server.kill();
@@ -24,7 +24,7 @@ fn watchers_wait_for_a_store_that_is_away_and_draw_when_it_is_back() {
 #[test]
 fn winners_count_when_the_store_is_away_at_the_end() {
     let mut lottery = Lottery::new();
-    let mut program = lottery.draw("winners", &["--think", "2s", "--ttl", "20s"]);
+    let mut program = lottery.draw("winners", &["--think", "5s", "--ttl", "20s"]);
     program.hears(" is elected, fence ");
     lottery.server.kill();
     let said = program.succeeds();

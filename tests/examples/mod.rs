@@ -106,7 +106,7 @@ fn a_lottery_of_eight_processes_is_drawn_once_twenty_times() {
 #[test]
 fn another_instance_draws_when_the_elected_one_is_killed() {
     let lottery = Lottery::new();
-    let mut program = lottery.draw("winners", &["--think", "1500ms", "--ttl", "1s"]);
+    let mut program = lottery.draw("winners", &["--think", "4s", "--ttl", "1s"]);
     let first = Elected::of(&program.hears(" is elected, fence "));
     signal("KILL", first.pid);
     let second = Elected::of(&program.hears(" is elected, fence "));
@@ -122,7 +122,7 @@ fn another_instance_draws_when_the_elected_one_is_killed() {
 #[test]
 fn an_elected_instance_that_wakes_up_too_late_changes_nothing() {
     let lottery = Lottery::new();
-    let mut program = lottery.draw("winners", &["--think", "1s", "--ttl", "500ms"]);
+    let mut program = lottery.draw("winners", &["--think", "3s", "--ttl", "500ms"]);
     let first = Elected::of(&program.hears(" is elected, fence "));
     signal("STOP", first.pid);
     program.hears(" has drawn [");

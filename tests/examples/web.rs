@@ -71,7 +71,7 @@ pub(super) fn receipt(answer: &str, already_paid: bool) -> u64 {
 
 #[test]
 fn an_order_that_is_being_paid_is_locked_until_it_is_paid() {
-    let shop = Shop::open("2s", "memory://");
+    let shop = Shop::open("6s", "memory://");
     let first = shop.begin_to_pay(42);
     let refused = shop.pay(42);
     assert!(refused.starts_with("HTTP/1.1 423 Locked\r\n"), "{refused}");
@@ -99,7 +99,7 @@ fn a_second_payment_is_answered_with_the_receipt_of_the_first() {
 #[test]
 fn what_was_paid_is_answered_as_paid_when_the_store_is_killed_meanwhile() {
     let mut server = RedisServer::start();
-    let shop = Shop::open("2s", &server.url());
+    let shop = Shop::open("6s", &server.url());
     let payment = shop.begin_to_pay(42);
     server.kill();
     let first = receipt(&payment.join().unwrap(), false);

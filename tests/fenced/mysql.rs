@@ -173,7 +173,7 @@ fn write(server: &MariaDb, database: &str, fence_column: &str, session: &Session
             "CREATE TABLE {database}.orders (id INT PRIMARY KEY, state VARCHAR(40), fence {fence_column})"
         ),
         format!("INSERT INTO {database}.orders VALUES (42, 'new', NULL)"),
-        // One without transactions.
+        // An engine without transactions.
         "SET default_storage_engine = MyISAM".to_owned(),
         fences.create(),
         fences.create(),

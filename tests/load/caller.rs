@@ -115,8 +115,12 @@ impl Caller {
             done.set(true);
         };
         let until_done = until(|| done.get());
-        tokio::join!(history.watch(&outer, held, until_done), again);
-        self.give_up(outer, renews).await;
+        let watched = async {
+            history.watch(&outer, held, until_done).await;
+            micros()
+        };
+        let (watched_until, ()) = tokio::join!(watched, again);
+        self.give_up(outer, renews, watched_until).await;
     }
 
     async fn acquire<Asked: 'static>(
@@ -170,17 +174,16 @@ impl Caller {
         let (start, stop) = (Instant::now(), Rc::clone(&self.stop));
         let done = until(|| start.elapsed() >= time || stop.get());
         self.history.watch(&lease, held, done).await;
-        self.give_up(lease, renews).await;
+        self.give_up(lease, renews, micros()).await;
     }
 
-    /// Gives a lease up. One that is never renewed may be lost at any time.
-    async fn give_up(&mut self, lease: Lease, renews: bool) {
+    /// Gives a lease up that was watched until this moment. One that is never renewed may be lost at any time.
+    async fn give_up(&mut self, lease: Lease, renews: bool, watched_until: u64) {
         let (resource, fence) = (lease.resource().to_string(), lease.fence().map_or(0, Fence::get));
         let told = match lease.status() {
             LeaseStatus::Lost(reason) => Some(reason.as_str()),
             _ => None,
         };
-        let told_at = told.map(|_| micros());
         let found = if self.random.random_bool(0.5) {
             drop(lease);
             None
@@ -193,7 +196,7 @@ impl Caller {
         };
         if let Some(reason) = told.or(found).filter(|_| renews) {
             let (reason, found) = (reason.to_owned(), told.is_none());
-            let at = told_at.unwrap_or_else(micros);
+            let at = if told.is_some() { watched_until } else { micros() };
             self.report.borrow_mut().losses.push(Loss { at, resource, fence, reason, found });
         }
     }

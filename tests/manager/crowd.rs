@@ -92,7 +92,7 @@ async fn call(number: usize, locks: Addr<LockManager>, referee: Referee, until: 
 async fn random_subsets_of_few_resources_know_no_deadlock_and_no_conflict() {
     let server = RedisServer::start();
     // A busy machine may keep the server waiting, which is not what this is about.
-    let options = RedisOptions { response_timeout: WAIT, ..RedisOptions::default() };
+    let options = RedisOptions { connect_timeout: WAIT, response_timeout: WAIT, ..RedisOptions::default() };
     let manager = |_| {
         let store = RedisStore::with_options(&server.url(), options.clone()).unwrap();
         LockManager::builder(Arc::new(store)).start().unwrap()

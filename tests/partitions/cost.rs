@@ -1,4 +1,4 @@
-//! A measure: the processor time of a process that owns a thousand partitions, and of one that holds a thousand leases.
+//! Measures: the processor time of a process that owns a thousand partitions, and of one that holds a thousand leases.
 
 use std::{fs, sync::Arc, time::Duration};
 
@@ -49,18 +49,29 @@ async fn hold(locks: &Addr<LockManager>) -> Vec<Lease> {
 }
 
 #[actix::test]
-#[ignore = "a measure, which takes three minutes"]
-async fn what_partitions_cost() {
+#[ignore = "a measure, which takes a minute"]
+async fn what_leases_cost() {
     let server = RedisServer::start();
     let locks = manager(&server);
-    let leases = hold(&locks).await;
+    let _leases = hold(&locks).await;
     measured("leases", &locks).await;
-    drop(leases);
+}
+
+#[actix::test]
+#[ignore = "a measure, which takes a minute"]
+async fn what_awaited_losses_cost() {
+    let server = RedisServer::start();
     let locks = manager(&server);
     for lease in hold(&locks).await {
         actix_rt::spawn(async move { lease.lost().await });
     }
     measured("leases whose loss is waited for", &locks).await;
+}
+
+#[actix::test]
+#[ignore = "a measure, which takes a minute"]
+async fn what_partitions_cost() {
+    let server = RedisServer::start();
     let locks = manager(&server);
     let owned = Partitions::start(&locks, "orders", MANY, Member::new("alone"), |_| Idle).unwrap();
     let all_are_here = async || owned.owned().len() == MANY as usize;

@@ -4,8 +4,7 @@ use std::{collections::HashSet, env, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, Context, Handler};
 use leasehold::{
-    Acquire, Backoff, LeaseChange, LeaseEvent, LockManager, RedisStore, Settings, Shutdown, Stats,
-    TokenPrefix,
+    Acquire, Backoff, LeaseChange, LeaseEvent, LockManager, Settings, Shutdown, Stats, TokenPrefix,
 };
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -14,6 +13,8 @@ use tokio::{
 };
 
 use crate::queue::talk::{Do, Setup, Told, Turn, micros};
+use leasehold_testing::waiting::PATIENCE;
+use support::patient;
 
 /// The test below, as it is named on the command line.
 pub(crate) const TEST: &str = "queue::process::follows_its_test";
@@ -22,7 +23,6 @@ pub(crate) const SETUP: &str = "LEASEHOLD_TEST_SETUP";
 pub(crate) const HOLD: Duration = Duration::from_millis(1);
 /// The resource for which all wait.
 pub(crate) const RESOURCE: &str = "crowded";
-const WAIT: Duration = Duration::from_secs(60);
 
 #[test]
 #[ignore = "a process of the other tests, which start it"]
@@ -65,12 +65,12 @@ fn manager(setup: &Setup) -> Addr<LockManager> {
     settings.wait.grant_window = setup.grant_window;
     settings.wait.local_handover_limit = setup.local_handover_limit;
     settings.backoff = Backoff::new(setup.longest_pause / 5, setup.longest_pause).unwrap();
-    let store = RedisStore::open(&setup.url).unwrap();
+    let store = patient::open(&setup.url);
     LockManager::builder(Arc::new(store)).settings(settings).start().unwrap()
 }
 
 fn resource() -> Acquire {
-    Acquire::new(RESOURCE).wait(WAIT)
+    Acquire::new(RESOURCE).wait(PATIENCE)
 }
 
 type Asking = actix::dev::Request<LockManager, Acquire>;

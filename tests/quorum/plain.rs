@@ -14,11 +14,12 @@ use crate::quorum::{
     restarts::{PATIENT, with_options},
 };
 use leasehold_testing::servers::RedisServer;
+use support::patient::patient;
 
 #[tokio::test]
 async fn redlock_and_a_quorum_of_plain_nodes_exclude_each_other() {
     let servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
-    let plain = RedisOptions { layout: Layout::Plain, prefix: String::new(), ..RedisOptions::default() };
+    let plain = RedisOptions { layout: Layout::Plain, prefix: String::new(), ..patient() };
     let options = QuorumOptions { node_timeout: PATIENT, fresh_start: true, ..QuorumOptions::default() };
     let quorum = with_options(&servers, &plain, options);
     // As node-redlock and redsync take a lock.

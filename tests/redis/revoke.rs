@@ -4,7 +4,7 @@ use std::{env, sync::Arc, time::Duration};
 
 use actix::Addr;
 use leasehold::{
-    Acquire, Inspect, LockManager, LossReason, RedisStore, Revoke, Shutdown,
+    Acquire, Inspect, LockManager, LossReason, Revoke, Shutdown,
     env::{Clock, Moment, SystemClock},
 };
 use tokio::{
@@ -14,6 +14,7 @@ use tokio::{
 };
 
 use leasehold_testing::{process::this_program, servers::RedisServer, waiting::PATIENCE};
+use support::patient;
 
 /// The test below, as it is named on the command line.
 const TEST: &str = "redis::revoke::holds_until_it_is_told";
@@ -28,7 +29,7 @@ fn micros() -> u64 {
 }
 
 fn manager(url: &str) -> Addr<LockManager> {
-    LockManager::builder(Arc::new(RedisStore::open(url).unwrap())).start().unwrap()
+    LockManager::builder(Arc::new(patient::open(url))).start().unwrap()
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) const FACTS: [(&str, fn()); 7] = [
     ("a_failure_that_no_fault_explains_is_found", failures),
     ("many_losses_that_are_told_a_little_late_are_found", unseen),
     ("ticks_that_are_missing_without_a_fault_are_found", gaps),
-    ("a_run_that_was_granted_before_a_clock_was_set_back_does_not_end_its_time", in_flight),
+    ("a_run_that_was_claimed_before_a_clock_was_set_back_does_not_end_the_fault", in_flight),
 ];
 
 /// A ledger with a fault from 20 s to 26 s, after which all was granted again at 28 s.
@@ -135,9 +135,9 @@ fn in_flight() {
     let mut ran = |number, at| {
         let run = Run { number, scheduled_for: at, fence: 1, at };
         ledger.add(0, Said { runs: vec![run], ..Said::default() });
-        ledger.last_runs
+        [1, 2].map(|times| ledger.has_run(times, 20))
     };
-    assert_eq!(ran(2, 21), [21, 0], "its answer came after the fault");
-    assert_eq!(ran(1, 19), [21, 19], "told late by another process");
-    assert_eq!(ran(3, 34), [34, 21]);
+    assert_eq!(ran(2, 21), [true, false], "its answer came after the fault");
+    assert_eq!(ran(1, 19), [true, false], "told late by another process");
+    assert_eq!(ran(3, 34), [true; 2]);
 }

@@ -63,7 +63,7 @@ pub(super) struct Ledger {
     /// The moment of the last grant of each resource.
     pub(super) granted: BTreeMap<Vec<u8>, u64>,
     /// The moments of the last run of the schedule and of the one before it.
-    pub(super) last_runs: [u64; 2],
+    last_runs: [u64; 2],
     pub(super) last_led: u64,
     pub(super) ticks: Ticks,
     pub(super) leaders: Leaders,
@@ -94,6 +94,11 @@ impl Ledger {
             violations: BTreeSet::new(),
             ended: 0,
         }
+    }
+
+    /// Returns true if the schedule ran so often, once or twice, after a moment.
+    pub(super) fn has_run(&self, times: usize, since: u64) -> bool {
+        self.last_runs[times - 1] > since
     }
 
     /// Adds what a process said.

@@ -33,6 +33,9 @@ use crate::{
 
 /// How many processes each topology has.
 pub(super) const PROCESSES: usize = 2;
+/// How often the schedule must run after a clock was set back: its first run may have been claimed before, and then none is due until
+/// the clock catches up.
+const SET_BACK: usize = 2;
 /// The pause between two looks at what goes on.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
@@ -149,7 +152,7 @@ impl Stage {
         let mut deck = Deck::new(Fault::all_of(&ground.topology, ground.network.is_some()));
         locked(&self.ledger).spans.begin("the start", setting.began);
         locked(&self.ledger).spans.heal(micros(), BTreeSet::new());
-        self.wait_for_grants(micros(), ground.topology.is_quorum());
+        self.wait_for_grants(micros(), 1, ground.topology.is_quorum());
         let is_time = |needed: u64| setting.ends > Instant::now() + Duration::from_secs(needed);
         loop {
             let calm = Duration::from_millis(random.random_range(6_000..14_000));
@@ -168,8 +171,9 @@ impl Stage {
             let from = micros();
             locked(&self.ledger).spans.begin("the clock is set back", from);
             ground.jump(Duration::ZERO, &mut random);
-            locked(&self.ledger).spans.heal(micros(), BTreeSet::new());
-            self.wait_for_grants(from, ground.topology.is_quorum());
+            let until = micros();
+            locked(&self.ledger).spans.heal(until, BTreeSet::new());
+            self.wait_for_grants(until, SET_BACK, ground.topology.is_quorum());
         }
         while is_time(0) {
             thread::sleep(LOOK);
@@ -186,6 +190,7 @@ impl Stage {
             let why = "the clock of the servers jumped forward";
             locked(&self.ledger).allowed.push(Allowed { from, until: u64::MAX, why });
         }
+        let is_set_back = fault == Fault::Clock && ground.ahead.is_some();
         let words = ground.suffer(fault, random).map(|words| {
             let client = client::disturb(&self.clients, fault, random);
             if client.is_empty() { words } else { client }
@@ -202,7 +207,8 @@ impl Stage {
             self.violation(format!("{}: {error}", fault.name()));
             error
         });
-        self.wait_for_grants(until, ground.topology.is_quorum());
+        let runs = if is_set_back { SET_BACK } else { 1 };
+        self.wait_for_grants(until, runs, ground.topology.is_quorum());
         let again = micros() - until;
         let lost = self.lost() - lost;
         locked(&self.suffered).push(Suffered { fault, from, until, again, lost, words });

@@ -34,16 +34,15 @@ impl Stage {
         locked(&self.ledger).violations.insert(what);
     }
 
-    /// Waits until every resource was granted after a moment, the schedule has ticked twice, and the singleton worked.
-    pub(super) fn wait_for_grants(&self, since: u64, is_quorum: bool) {
+    /// Waits until every resource was granted after a moment, the schedule has run so often, and the singleton worked.
+    pub(super) fn wait_for_grants(&self, since: u64, runs: usize, is_quorum: bool) {
         let start = Instant::now();
         loop {
             let mut ledger = locked(&self.ledger);
             let is_granted =
                 |name: &String| ledger.granted.get(name.as_bytes()).is_some_and(|last| *last > since);
             let waits: Vec<_> = resources().filter(|name| !is_granted(name)).collect();
-            // The first run may have been granted before a clock was set back, after which none is due for as long.
-            let (ticks, works) = (is_quorum || ledger.last_runs[1] > since, ledger.last_led > since);
+            let (ticks, works) = (is_quorum || ledger.has_run(runs, since), ledger.last_led > since);
             // Leases that are kept for seconds are told only when they end.
             let all_served = ticks
                 && works

@@ -6,7 +6,7 @@ use leasehold::{RedisOptions, RedisStore};
 
 /// The options of a store that waits longer for its server than a busy machine keeps one waiting.
 pub fn patient() -> RedisOptions {
-    const LONG: Duration = Duration::from_secs(10);
+    const LONG: Duration = Duration::from_secs(30);
     RedisOptions { connect_timeout: LONG, response_timeout: LONG, ..RedisOptions::default() }
 }
 

@@ -9,6 +9,7 @@ use leasehold::RedisOptions;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
+use crate::patient::patient;
 use leasehold_testing::servers::{Port, RedisServer};
 
 /// An authority of its own, and what it vouches for, as files.
@@ -45,7 +46,7 @@ impl Certificates {
 
     /// What a client needs that trusts this authority and shows nothing of itself.
     pub fn trust(&self) -> RedisOptions {
-        RedisOptions { tls_ca: Some(self.path("ca.crt")), ..RedisOptions::default() }
+        RedisOptions { tls_ca: Some(self.path("ca.crt")), ..patient() }
     }
 
     /// What a client needs that shows its own certificate as well.

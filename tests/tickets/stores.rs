@@ -44,7 +44,7 @@ async fn goes_over(kind: &str, store: &str) {
 #[actix::test]
 async fn a_lease_goes_from_one_manager_to_another_on_every_kind_of_store() {
     let single = RedisServer::start();
-    let (cluster, sentinels, replicated) = (RedisCluster::start(), Sentinels::start(), Replicated::start(1));
+    let (cluster, sentinels, replicated) = (RedisCluster::calm(), Sentinels::calm(), Replicated::start(1));
     let nodes: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
     let nodes_urls: Vec<_> = nodes.iter().map(RedisServer::url).collect();
     let kinds = [

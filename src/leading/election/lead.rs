@@ -1,10 +1,10 @@
 //! The lead: that of one term, with its end and its release, and the look at who else has it.
 
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use actix::Addr;
 use futures_util::TryFutureExt;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::{Demotion, ElectionEvent, messages::Audience};
 use crate::{
@@ -28,23 +28,20 @@ impl Lead {
         let (lease, budget) = (Arc::clone(&self.lease), self.budget);
         let budget = if planted!("a leader has no time to finish") { Duration::ZERO } else { budget };
         async move {
-            let mut wanted_back = pin!(lease.revoke_requested());
             loop {
                 // Not by renewals, but also when the clock has jumped while timers stood still.
                 let changed = lease.state.changed.notified();
                 if let Some(reason) = lease.state.end() {
                     return Demotion::Lost(reason);
                 }
+                if let Some(request) = lease.state.wanted_back() {
+                    return Demotion::Revoked(request);
+                }
                 let left = lease.remaining().saturating_sub(budget);
                 if left.is_zero() {
                     return Demotion::Expiring;
                 }
-                tokio::select! {
-                    biased;
-                    () = changed => {}
-                    Some(request) = &mut wanted_back => return Demotion::Revoked(request),
-                    () = sleep(left) => {}
-                }
+                let _ = timeout(left, changed).await;
             }
         }
     }

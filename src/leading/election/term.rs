@@ -17,7 +17,7 @@ pub(crate) trait TermWork: 'static {
     /// True if it wants to hear of other leaders.
     const HEARS: bool = false;
 
-    /// Works until the stop, or until the lease is over.
+    /// Works until `stop`, which also follows a loss.
     fn term(
         self: Rc<Self>,
         lease: Arc<Lease>,

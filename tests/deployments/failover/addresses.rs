@@ -73,7 +73,7 @@ async fn one_seed_that_answers_is_enough_and_later_none() {
 async fn slots_without_a_node_harm_no_other() {
     let mut cluster = RedisCluster::calm();
     set(&cluster, "cluster-require-full-coverage", "no");
-    let store = with(&cluster.url(), RedisOptions::default());
+    let store = with(&cluster.url(), patient());
     granted_everywhere_in_the_end(&store, "before").await;
     for node in [1, 1 + MASTERS] {
         cluster.nodes[node].kill();

@@ -22,7 +22,8 @@ struct Replaced {
 
 /// Half of the time to connect goes by while one of the sentinels is silent.
 fn unhurried() -> RedisOptions {
-    RedisOptions { connect_timeout: Duration::from_secs(4), ..RedisOptions::default() }
+    let long = Duration::from_secs(4);
+    RedisOptions { connect_timeout: long, response_timeout: long, ..RedisOptions::default() }
 }
 
 const BEFORE: u64 = 4;

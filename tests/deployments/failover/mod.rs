@@ -30,7 +30,8 @@ fn with(url: &str, options: RedisOptions) -> Arc<RedisStore> {
 
 /// On a busy machine a server may need a while, and a replica half of that.
 fn patient() -> RedisOptions {
-    RedisOptions { response_timeout: Duration::from_secs(4), ..RedisOptions::default() }
+    let long = Duration::from_secs(4);
+    RedisOptions { connect_timeout: long, response_timeout: long, ..RedisOptions::default() }
 }
 
 /// A try for this resource.

@@ -169,8 +169,8 @@ async fn a_connection_that_a_proxy_forgot_is_given_up_after_a_few_silent_calls()
 async fn a_store_whose_replicas_confirm_leaves_forgotten_connections_too() {
     let servers = Replicated::start(1);
     let proxy = Proxy::start(&servers.master).await;
-    let timeout = Duration::from_secs(2);
-    let options = RedisOptions { replicas_ack: 1, response_timeout: timeout, ..RedisOptions::default() };
+    let timeout = Duration::from_secs(6);
+    let options = RedisOptions { replicas_ack: 1, response_timeout: timeout, ..patient::patient() };
     let store = RedisStore::with_options(&proxy.url(), options).unwrap();
     let asked: Vec<_> = (1..9).map(|token| exclusive(&hold(&format!("r{token}"), token))).collect();
     for answer in futures_util::future::join_all(asked.iter().map(|asked| store.acquire(asked))).await {

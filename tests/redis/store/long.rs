@@ -152,7 +152,7 @@ async fn a_long_value_that_is_no_record_is_corrupt_and_is_not_carried_either() {
 #[tokio::test]
 async fn the_plain_layout_reads_no_long_value_of_another_library() {
     let server = RedisServer::start();
-    let options = RedisOptions { layout: Layout::Plain, prefix: "p".into(), ..RedisOptions::default() };
+    let options = RedisOptions { layout: Layout::Plain, prefix: "p".into(), ..patient::patient() };
     let store = RedisStore::with_options(&server.url(), options).unwrap();
     server.command(&["SET", "p:r", &"0123456789".repeat(LONG / 10), "PX", "60000"]);
     let refusal = refused(&store, &exclusive(&hold("r", 1))).await;

@@ -276,13 +276,15 @@ async fn no_share_is_renewed_because_others_came_and_went() {
         granted(&others, &Acquisition { mode: Mode::Shared, ..exclusive(&hold) }).await;
         assert_eq!(others.release(&hold, Duration::ZERO).await.unwrap(), Released::Freed);
         if token % 10 == 0 {
-            // Of what was told before this one all is decided with it.
-            let other = renewed(&locks).await;
-            server.command(&["DEL", KEY]);
+            // When this doubt is decided, all earlier ones are.
+            let name = format!("exclusive-{token}");
+            let other = locks.send(Acquire::new(name.as_str()).ttl(HOURS)).await.unwrap().unwrap();
+            other.renew().await.unwrap();
+            server.command(&["DEL", &format!("leasehold:{{{name}}}")]);
             is_told(&other, "DEL").await;
         }
     }
-    assert_eq!(renewals().await - before, 2, "those of the others alone");
+    assert_eq!(renewals().await - before, 2, "those of the exclusive ones alone");
 }
 
 #[actix::test]

@@ -7,7 +7,10 @@ use leasehold::{
 
 use crate::redis::ways::exclusive;
 use leasehold_testing::servers::RedisServer;
-use support::tls::{Certificates, TlsServer};
+use support::{
+    patient::patient,
+    tls::{Certificates, TlsServer},
+};
 
 fn open(url: &str, options: RedisOptions) -> RedisStore {
     RedisStore::with_options(url, options).unwrap()
@@ -27,7 +30,7 @@ async fn granted(store: &RedisStore) {
 async fn a_server_is_served_by_if_its_authority_is_trusted() {
     let server = TlsServer::start();
     granted(&open(&server.url(), server.certificates.trust())).await;
-    denied(&open(&server.url(), RedisOptions::default())).await;
+    denied(&open(&server.url(), patient())).await;
     denied(&open(&server.url(), Certificates::new().trust())).await;
 }
 
@@ -58,7 +61,11 @@ async fn a_configuration_names_the_files() {
     let path = |name| server.certificates.path(name).display().to_string();
     let config = Config::from_sources(
         "config",
-        &format!("store.url = '{}'\nstore.tls_ca = '{}'", server.url(), path("ca.crt")),
+        &format!(
+            "store.url = '{}'\nstore.connect_timeout = '10s'\nstore.response_timeout = '10s'\nstore.tls_ca = '{}'",
+            server.url(),
+            path("ca.crt")
+        ),
         [
             ("LEASEHOLD_STORE_TLS_CERTIFICATE", path("client.crt")),
             ("LEASEHOLD_STORE_TLS_KEY", path("client.key")),
@@ -71,7 +78,7 @@ async fn a_configuration_names_the_files() {
 #[tokio::test]
 async fn a_port_without_tls_is_the_wrong_kind_of_server() {
     let server = RedisServer::start();
-    let store = open(&server.url().replace("redis://", "rediss://"), RedisOptions::default());
+    let store = open(&server.url().replace("redis://", "rediss://"), patient());
     let error = store.acquire(&exclusive("r", 1)).await.unwrap_err();
     assert!(matches!(error, StoreError::Misconfigured { .. }), "{error}");
 }

@@ -1,10 +1,10 @@
 //! The scene of one fact: a store, and the verbs as its tests use them.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::{FutureExt, future::LocalBoxFuture};
@@ -59,6 +59,7 @@ pub(super) const WINDOW: Duration = Duration::from_secs(4);
 impl Scene {
     pub(super) async fn set<W: World + 'static>(record: Arc<Record>) -> Self {
         let world = W::start().await;
+        BEGAN.set(Some(Instant::now()));
         let (mut store, node) = (world.store(), world.node());
         if lines::is_wanted() {
             store = Arc::new(Recorded { inner: store, record: Arc::clone(&record) });
@@ -221,11 +222,17 @@ pub(super) const fn secs(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// Upper bound of the time that a fact takes, even on a busy machine: a remaining time shrinks by less.
-pub(super) const SLACK: Duration = Duration::from_secs(2);
+/// The time by which a remaining time may be shorter, beside the time that the fact has taken so far.
+const SLACK: Duration = Duration::from_secs(2);
+
+thread_local! {
+    /// The beginning of the fact that runs on this thread.
+    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+}
 
 #[track_caller]
 pub(super) fn assert_about(actual: Duration, expected: Duration) {
-    let within = actual <= expected && actual + SLACK > expected;
+    let taken = BEGAN.get().map_or(Duration::ZERO, |began| began.elapsed());
+    let within = actual <= expected && actual + taken + SLACK > expected;
     assert!(within, "{actual:?} is not about {expected:?}");
 }

@@ -176,7 +176,7 @@ where
         ctx: &mut A::Context,
         task: &mut task::Context<'_>,
     ) -> Poll<()> {
-        // Nobody has to be woken: whoever runs the actor waits for the end of the lease, and drops it then.
+        // Nobody has to be woken: the election ends the term when the lease is over, and the actor is dropped then.
         if ctx.is_over() { Poll::Pending } else { self.0.as_mut().poll(actor, ctx, task) }
     }
 }

@@ -130,7 +130,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Singleton<A> {
         // Without an address an actor stops when it has nothing to do.
         let address = life.address();
         (self.begins)(&address);
-        // Until the stop the election watches the lease: that is one timer less for each of a thousand singletons.
+        // Until it cancels `stop`, the election watches the lease. This saves a timer.
         let mut lost = pin!(stop.cancelled().then(|()| lease.lost()));
         let (mut stop, mut began) = (pin!(stop.cancelled().fuse()), false);
         let end = poll_fn(|cx| {
