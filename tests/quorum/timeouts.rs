@@ -27,7 +27,7 @@ async fn the_first_verb_waits_until_its_servers_are_connected() {
     };
     let (patient, first) = (patiently(&servers, true), on("first"));
     granted(&patient, &first).await;
-    patient.release(&first.hold, Duration::ZERO).await.unwrap();
+    let _released = patient.release(&first.hold, Duration::ZERO).await.unwrap();
     let quorum = on_servers(&servers, options);
     servers[..4].iter().for_each(RedisServer::pause);
     let mut asked = exclusive();
