@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use actix::Addr;
 use futures_util::StreamExt;
 use leasehold::{
-    Acquire, Lease, LockManager, LossReason, QuorumOptions, QuorumStore, ReadLock, Stats,
+    Acquire, Lease, LockManager, LossReason, QuorumOptions, QuorumStore,
     store::{Notification, Notifications, QuorumNode},
 };
 use support::{log::Log, programs};
@@ -260,31 +260,6 @@ async fn a_lease_that_is_renewed_by_its_holder_alone_or_so_often_is_not_renewed_
         assert!(lease.is_valid(), "{}", lease.resource());
         lease.renew().await.unwrap_err();
     }
-}
-
-/// Redis up to 7.0 tells of all changes of a resource that a connection has read.
-#[actix::test]
-async fn no_share_is_renewed_because_others_came_and_went() {
-    let server = RedisServer::of(Path::new(&programs::redis_6_2()));
-    let locks = LockManager::builder(Arc::new(watching(&server.url()))).start().unwrap();
-    let share = locks.send(ReadLock::new("shared").ttl(HOURS)).await.unwrap().unwrap();
-    share.renew().await.unwrap();
-    let renewals = async || locks.send(Stats).await.unwrap().renewals;
-    let (before, others) = (renewals().await, store(&server));
-    for token in 1..=20 {
-        let hold = hold("shared", token);
-        granted(&others, &Acquisition { mode: Mode::Shared, ..exclusive(&hold) }).await;
-        assert_eq!(others.release(&hold, Duration::ZERO).await.unwrap(), Released::Freed);
-        if token % 10 == 0 {
-            // When this doubt is decided, all earlier ones are.
-            let name = format!("exclusive-{token}");
-            let other = locks.send(Acquire::new(name.as_str()).ttl(HOURS)).await.unwrap().unwrap();
-            other.renew().await.unwrap();
-            server.command(&["DEL", &format!("leasehold:{{{name}}}")]);
-            is_told(&other, "DEL").await;
-        }
-    }
-    assert_eq!(renewals().await - before, 2, "those of the exclusive ones alone");
 }
 
 #[actix::test]
