@@ -7,7 +7,7 @@ use std::sync::{
 
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use leasehold::{
-    Acquire, Backoff, Shutdown, Token,
+    Acquire, Backoff, Revoke, Shutdown, Token,
     election::{Candidacy, Election, ElectionEvent, Resign, Singleton, SingletonContext},
     env::{Draw, Random},
 };
@@ -111,6 +111,19 @@ fn nothing_is_left_of_a_singleton_that_resigned() {
                 assert_eq!(Arc::strong_count(&made), 1, "nobody can tell it to stand any more");
             }
         }
+    });
+}
+
+#[test]
+fn a_singleton_that_nothing_wakes_is_dropped_when_its_lease_is_taken_away() {
+    in_virtual_time(|| async {
+        let (locks, made) = (World::new().manager(), Arc::new(()));
+        let factory = Arc::clone(&made);
+        let _election = Singleton::start(&locks, "r", move || Counted(Arc::clone(&factory))).unwrap();
+        until("it lives", || Arc::strong_count(&made) == 3).await;
+        locks.send(Revoke::at_once("r")).await.unwrap().unwrap();
+        until("it is dropped", || Arc::strong_count(&made) == 2).await;
+        until("the next one lives", || Arc::strong_count(&made) == 3).await;
     });
 }
 

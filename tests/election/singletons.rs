@@ -1,13 +1,13 @@
 //! Singletons: where the actor runs, what it may finish, and what follows its crashes.
 
 use std::{
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use actix::{Actor, ActorContext, Addr, AsyncContext, Handler, Message, Running};
 use leasehold::{
-    Acquire, LockManager, Revoke, Shutdown,
+    Acquire, LockManager, Shutdown,
     election::{Candidacy, Demotion, Election, Resign, Singleton, SingletonContext},
 };
 use tokio::time::{Instant, sleep};
@@ -130,32 +130,6 @@ impl Process {
         sleep(millis(10)).await;
         (first, second)
     }
-}
-
-/// An actor that nothing wakes.
-struct Idle(#[expect(dead_code, reason = "it is there as long as the actor")] Arc<()>);
-
-impl Actor for Idle {
-    type Context = SingletonContext<Self>;
-}
-
-#[test]
-fn an_actor_that_does_nothing_is_dropped_when_its_lease_is_taken_away() {
-    in_virtual_time(|| async {
-        let (locks, lives) = (World::new().manager(), Arc::<Mutex<Vec<Weak<()>>>>::default());
-        let made = Arc::clone(&lives);
-        let _election = Singleton::start(&locks, Acquire::new("r"), move || {
-            let life = Arc::new(());
-            made.lock().unwrap().push(Arc::downgrade(&life));
-            Idle(life)
-        })
-        .unwrap();
-        let are_alive =
-            || lives.lock().unwrap().iter().map(|life| life.strong_count() == 1).collect::<Vec<_>>();
-        until("it lives", || are_alive() == [true]).await;
-        locks.send(Revoke::at_once("r")).await.unwrap().unwrap();
-        until("it is dropped, and the next one lives", || are_alive() == [false, true]).await;
-    });
 }
 
 #[test]

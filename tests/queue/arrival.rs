@@ -1,6 +1,6 @@
 //! The order of arrival across processes, and what a hand-over costs.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use crate::queue::{
     fleet::Fleet,
@@ -53,7 +53,6 @@ fn a_thousand_callers_of_twenty_processes_are_served_in_the_order_of_arrival() {
         assert!(pair[0].1.ended <= pair[1].1.granted, "valid at once: {pair:?}");
     }
     let took = Duration::from_micros(turns[turns.len() - 1].1.ended - turns[0].1.granted);
-    let sent: BTreeMap<_, _> = sent.into_iter().filter(|(command, _)| command != "ping").collect();
     let a_hand_over = sent.values().sum::<u64>() as f64 / served.len() as f64;
     println!("{a_hand_over:.2} commands a hand-over, {:?} a turn: {sent:?}", took / served.len() as u32);
     // The release and the taking up, and now and then what keeps places and subscriptions alive.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use leasehold::{
     Durability, QuorumOptions,
-    store::{Renewed, Store},
+    store::{Released, Renewed, Store},
 };
 use tokio::time::{Instant, sleep};
 
@@ -39,6 +39,7 @@ async fn the_first_verb_waits_until_its_servers_are_connected() {
     // Without a limit of the connection itself it would wait for the first server, too.
     let (fence, ()) = tokio::join!(granted(&quorum, &asked), resumed);
     assert!(fence.get() > 0);
+    assert_eq!(patient.release(&asked.hold, Duration::ZERO).await.unwrap(), Released::Freed);
     servers[0].resume();
 }
 

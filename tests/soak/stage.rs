@@ -33,8 +33,8 @@ use crate::{
 
 /// How many processes each topology has.
 pub(super) const PROCESSES: usize = 2;
-/// How often the schedule must run after a clock was set back: its first run may have been claimed before, and then none is due until
-/// the clock catches up.
+/// The number of runs of the schedule that end the time of a clock that was set back: the first may have been claimed before, and then
+/// none is due until the clock catches up.
 const SET_BACK: usize = 2;
 /// The pause between two looks at what goes on.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
@@ -190,7 +190,7 @@ impl Stage {
             let why = "the clock of the servers jumped forward";
             locked(&self.ledger).allowed.push(Allowed { from, until: u64::MAX, why });
         }
-        let is_set_back = fault == Fault::Clock && ground.ahead.is_some();
+        let runs = if fault == Fault::Clock && ground.ahead.is_some() { SET_BACK } else { 1 };
         let words = ground.suffer(fault, random).map(|words| {
             let client = client::disturb(&self.clients, fault, random);
             if client.is_empty() { words } else { client }
@@ -207,7 +207,6 @@ impl Stage {
             self.violation(format!("{}: {error}", fault.name()));
             error
         });
-        let runs = if is_set_back { SET_BACK } else { 1 };
         self.wait_for_grants(until, runs, ground.topology.is_quorum());
         let again = micros() - until;
         let lost = self.lost() - lost;

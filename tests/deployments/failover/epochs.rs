@@ -20,12 +20,6 @@ struct Replaced {
     url: String,
 }
 
-/// Half of the time to connect goes by while one of the sentinels is silent.
-fn unhurried() -> RedisOptions {
-    let long = Duration::from_secs(4);
-    RedisOptions { connect_timeout: long, response_timeout: long, ..RedisOptions::default() }
-}
-
 const BEFORE: u64 = 4;
 const AFTER: u64 = 5;
 
@@ -53,7 +47,7 @@ fn cut(server: &RedisServer) {
 async fn a_store_does_not_go_back_to_the_master_of_an_older_epoch() {
     let servers = Replaced::start().await;
     for replicas_ack in [0, 1] {
-        let store = with(&servers.url, RedisOptions { replicas_ack, ..unhurried() });
+        let store = with(&servers.url, RedisOptions { replicas_ack, ..patient() });
         let inbox = Inbox(Token::from_bits(7 + u128::from(replicas_ack)));
         let mut heard = store.listen(&inbox);
         assert!(matches!(heard.next().await, Some(Notification::Subscribed)));
@@ -85,7 +79,7 @@ async fn a_store_does_not_go_back_to_the_master_of_an_older_epoch() {
 async fn a_store_that_knows_no_master_yet_believes_no_minority() {
     let servers = Replaced::start().await;
     servers.others.iter().for_each(|other| other.silence(true));
-    let store = with(&servers.url, unhurried());
+    let store = with(&servers.url, patient());
     let error = store.acquire(&asked("r", Mode::Exclusive)).await.unwrap_err();
     assert!(error.is_transient() && error.to_string().contains("1 of 3 sentinels"), "{error}");
     servers.others[0].silence(false);
@@ -100,7 +94,7 @@ async fn a_store_that_knows_no_master_yet_believes_no_minority() {
 #[tokio::test]
 async fn sentinels_that_were_set_up_anew_are_believed_when_all_of_them_agree() {
     let servers = Replaced::start().await;
-    let store = with(&servers.url, unhurried());
+    let store = with(&servers.url, patient());
     granted(&store, &asked("before", Mode::Exclusive)).await;
     servers.others.iter().for_each(|other| other.say(servers.old.port(), 0));
     cut(&servers.new);

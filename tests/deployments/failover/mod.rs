@@ -28,7 +28,8 @@ fn with(url: &str, options: RedisOptions) -> Arc<RedisStore> {
     Arc::new(RedisStore::with_options(url, options).unwrap())
 }
 
-/// On a busy machine a server may need a while, and a replica half of that.
+/// On a busy machine a server may need a while, and a replica half of that. Half of the time to connect goes by while a sentinel is
+/// silent.
 fn patient() -> RedisOptions {
     let long = Duration::from_secs(4);
     RedisOptions { connect_timeout: long, response_timeout: long, ..RedisOptions::default() }

@@ -223,7 +223,7 @@ pub(super) const fn secs(count: u64) -> Duration {
 }
 
 /// The time by which a remaining time may be shorter, beside the time that the fact has taken so far.
-const SLACK: Duration = Duration::from_secs(2);
+const SLACK: Duration = Duration::from_millis(300);
 
 thread_local! {
     /// The beginning of the fact that runs on this thread.
