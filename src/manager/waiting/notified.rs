@@ -4,7 +4,6 @@ use tokio::sync::oneshot;
 
 use crate::{
     core::{Event, RecordKey, ResourceName, Token, one_line},
-    lease::LeaseTerms,
     manager::LockManager,
     request::AcquireError,
     runtime::env::Draw,
@@ -39,10 +38,9 @@ impl LockManager {
     fn doubted(&self, token: Token) {
         let lease = self.records.named(token).and_then(|record| self.records.lease(record));
         let Some(lease) = lease.filter(|lease| !lease.is_over() && lease.may_renew()) else { return };
-        let LeaseTerms { plan, acquisition, .. } = &lease.terms;
-        // One that is renewed only when its holder says so, or only so often, is found lost then. Of a shared resource a server may
-        // tell what others do there.
-        if plan.interval.is_some() && plan.max_renewals.is_none() && acquisition.is_simple() {
+        let plan = lease.terms.plan;
+        // One that is renewed only when its holder says so, or only so often, is found lost then.
+        if plan.interval.is_some() && plan.max_renewals.is_none() {
             self.renew(lease, None);
         }
     }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use actix::Addr;
 use futures_util::StreamExt;
 use leasehold::{
-    Acquire, Lease, LockManager, LossReason, QuorumOptions, QuorumStore,
+    Acquire, Lease, LockManager, LossReason, QuorumOptions, QuorumStore, ReadLock,
     store::{Notification, Notifications, QuorumNode},
 };
 use support::{log::Log, programs};
@@ -101,6 +101,30 @@ async fn a_holder_is_told_by_redis_6_2() {
 async fn a_holder_is_told_by_valkey_9() {
     let server = RedisServer::of(Path::new(&programs::valkey_9()));
     holder_is_told(&server, &server.url()).await;
+}
+
+/// The server tells of no other change of these: their renewals end with a write.
+#[actix::test]
+async fn holders_of_shares_and_permits_are_told_of_a_flush_and_of_a_restart() {
+    let mut server = RedisServer::start();
+    let locks = LockManager::builder(Arc::new(watching(&server.url()))).start().unwrap();
+    for by_a_flush in [true, false] {
+        let leases = [
+            locks.send(ReadLock::new("shared").ttl(HOURS)).await.unwrap().unwrap(),
+            locks.send(Acquire::new("permits").permits(1, 9).ttl(HOURS)).await.unwrap().unwrap(),
+        ];
+        for lease in &leases {
+            lease.renew().await.unwrap();
+        }
+        if by_a_flush {
+            server.command(&["FLUSHALL"]);
+        } else {
+            server.restart();
+        }
+        for lease in &leases {
+            is_told(lease, &lease.resource().to_string()).await;
+        }
+    }
 }
 
 #[actix::test]
