@@ -1,10 +1,10 @@
 //! Work under a lock in one statement: acquire, run, release; and its error.
 
-use std::{future::Future, panic::resume_unwind, time::Duration};
+use std::{future::Future, panic::resume_unwind, sync::Arc, time::Duration};
 
 use actix::{Addr, MailboxError};
+use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::{LossReason, readable_debug},
@@ -123,16 +123,21 @@ impl WithLock for Addr<LockManager> {
         }
         let lease = self.send(request).await??;
         let resource = lease.resource().clone();
-        // The lease goes with the work, which may outlive its caller.
-        let work = move || lease.run_blocking(work).map(|value| (value, lease));
-        match AbortOnDropHandle::new(spawn_blocking(work)).await {
-            Ok(worked) => {
+        // The caller has the lease until a thread is free. From then on it goes with the work, which may outlive its caller.
+        let lease = Arc::new(Mutex::new(Some(lease)));
+        let held = Arc::downgrade(&lease);
+        let work = move || {
+            let lease = held.upgrade()?.lock().take()?;
+            Some(lease.run_blocking(work).map(|value| (value, lease)))
+        };
+        match spawn_blocking(work).await {
+            Ok(Some(worked)) => {
                 let (value, lease) = worked?;
                 Ok(Done { value, release: lease.release().await })
             }
             Err(ended) if ended.is_panic() => resume_unwind(ended.into_panic()),
-            // The runtime has ended before a thread was free, and the lease was dropped with the work.
-            Err(_) => Err(LeaseLostError { resource, reason: LossReason::Released }.into()),
+            // The runtime has ended before a thread was free, and the lease is dropped here.
+            Ok(None) | Err(_) => Err(LeaseLostError { resource, reason: LossReason::Released }.into()),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 /// handed over. The manager must use the same store, with the same prefix and layout.
 ///
 /// # Cancel safety
-/// A caller that drops the future gives the lease up: it is released, unless the store was not asked yet.
+/// A caller that drops the future gives the lease up: it is released, unless the store was not asked or gives no certain answer.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Lease, AdoptError>")]
 #[must_use = "a message does nothing until it is sent to a LockManager"]

@@ -87,7 +87,7 @@ pub struct WaitSettings {
 #[non_exhaustive]
 pub struct LimitSettings {
     /// The longest TTL that a request may ask for. Also the time that a node of a quorum that may have forgotten has to
-    /// be up before it counts again. Default: 24 h.
+    /// be known before it counts again. Default: 24 h.
     #[serde(deserialize_with = "duration")]
     pub max_ttl: Duration,
     /// The longest wait that a request may ask for. A request that waits

@@ -194,6 +194,22 @@ fn a_drain_ends_though_the_store_is_away() {
 }
 
 #[test]
+fn a_drain_ends_though_there_are_more_members_than_a_store_tells() {
+    in_virtual_time(|| async {
+        let (world, running) = (World::new(), Lives::default());
+        let [first] = fleet(&world, &running, ["a"], 16).await;
+        let (stranger, mut others) = (world.manager(), Vec::new());
+        for number in 0..400 {
+            let announced = ReadLock::new("orders/members").metadata("member", format!("m{number}"));
+            others.push(stranger.send(announced.metadata("partitions", "16")).await.unwrap().unwrap());
+        }
+        let began = Instant::now();
+        first.partitions.drain().await;
+        assert!(began.elapsed() < 2 * TTL && first.partitions.owned().is_empty(), "{:?}", began.elapsed());
+    });
+}
+
+#[test]
 fn no_process_with_another_number_acts_before_the_last_actor_has_stopped() {
     for drains in [false, true] {
         in_virtual_time(|| async move {

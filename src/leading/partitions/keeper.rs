@@ -209,13 +209,17 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
             Err(_) if !self.locks.connected() => None,
             Err(error) => {
                 tracing::debug!(resource = %self.names.members, error = one_line(&error), "could not see the members");
-                if matches!(self.stage, Stage::Leaving { .. }) {
-                    // A drain ends though the store is away.
-                    let members = self.places.members();
-                    self.settle(&members, ctx);
-                }
+                self.go_on_leaving(ctx);
                 Some(every)
             }
+        }
+    }
+
+    /// Goes on with a drain, which ends whatever the store tells, by the members that were seen last.
+    fn go_on_leaving(&mut self, ctx: &mut Context<Self>) {
+        if matches!(self.stage, Stage::Leaving { .. }) {
+            let members = self.places.members();
+            self.settle(&members, ctx);
         }
     }
 
@@ -224,7 +228,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
         if total > told {
             // Each member would compute shares from other names.
             tracing::error!(resource = %self.names.members, total, told, "more members than a store tells; nothing moves");
-            return;
+            return self.go_on_leaving(ctx);
         }
         let members = announced(inspection, self.partitions);
         self.settle(&members, ctx);
@@ -253,10 +257,8 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
     pub(super) fn finish_drain(&mut self) {
         if matches!(self.stage, Stage::Leaving { .. } | Stage::Out) && self.standing.is_empty() {
             self.stage = Stage::Out;
-            for drained in self.draining.drain(..) {
-                // A sender that has gone needs no answer.
-                let _ = drained.send(());
-            }
+            // A sender that has gone needs no answer.
+            self.draining.drain(..).for_each(|drained| _ = drained.send(()));
         }
     }
 

@@ -23,7 +23,7 @@ pub enum Recover {
     },
 }
 
-/// Returns the first run that is to be repeated by the runner with this fence, if it is not repeated already.
+/// Returns the first run that is to be repeated by the runner with this fence, if it is neither over nor repeated already.
 ///
 /// Only the runs of the runner before are repeated. A runner that has gone on with the plan since then left them as they are: its version,
 /// or its options, did not have the policy. Where runs do not overlap, one that its own runner has followed by another is over.
@@ -31,6 +31,7 @@ pub(super) fn unfinished<'a>(
     runs: impl DoubleEndedIterator<Item = &'a Entry> + Clone,
     fence: u64,
     rules: &Rules,
+    is_over: impl Fn(&Entry) -> bool,
 ) -> Option<&'a Entry> {
     let earlier = |run: &Entry| run.fence.filter(|its| *its < fence);
     let of_the_plan = runs.clone().filter(|run| run.repeats == 0 && !run.asked);
@@ -49,6 +50,7 @@ pub(super) fn unfinished<'a>(
             && !is_followed(run)
             && matches!(run.outcome(), None | Some(Outcome::Stopped))
             && !is_repeated(run)
+            && !is_over(run)
     })
 }
 
@@ -69,7 +71,7 @@ mod tests {
     /// many may go on at once.
     fn repeated(runs: &[Entry], fence: u64, repeats: u32, at_once: usize) -> Option<u64> {
         let rules = Rules { at_once, repeats, ..Rules::each_second() };
-        unfinished(runs.iter().rev(), fence, &rules).map(|run| run.number)
+        unfinished(runs.iter().rev(), fence, &rules, |_| false).map(|run| run.number)
     }
 
     #[test]

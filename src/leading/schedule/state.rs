@@ -89,11 +89,9 @@ impl ScheduleState {
         if running >= rules.at_once {
             return Step::Wait(None);
         }
-        let unfinished = || {
-            let run = unfinished(self.runs.iter(), fence?.get(), rules)?;
-            let is_over = run.number <= self.forgiven || self.progress.has_served(&repetition_of(run));
-            (!is_over).then_some(run)
-        };
+        let is_over =
+            |run: &Entry| run.number <= self.forgiven || self.progress.has_served(&repetition_of(run));
+        let unfinished = || unfinished(self.runs.iter(), fence?.get(), rules, is_over);
         let step = match &self.asked {
             Some(asked) => Step::Claim(WantedTick { scheduled_for: asked.at, asked: true, repeats: 0 }),
             None if self.paused => Step::Wait(None),

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    future::pending,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -20,6 +21,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::{Notify, watch},
+    time::timeout,
 };
 use tracing::Level;
 
@@ -292,6 +294,30 @@ async fn an_answer_that_takes_longer_than_the_time_to_connect_serves_the_next_ca
     answers.notify_one();
     on(&server.url(), provider).acquire(&exclusive("r", 1)).await.unwrap();
     assert_eq!(users.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_does_not_wait_for_a_provider_that_hangs() {
+    let server = RedisServer::start();
+    know(&server, "locker");
+    let asked = AtomicUsize::new(0);
+    let provider = CredentialsProvider::new(move || {
+        let hangs = asked.fetch_add(1, Ordering::Relaxed) > 0;
+        async move {
+            if hangs {
+                pending::<()>().await;
+            }
+            Ok::<_, String>(Credentials::new(PASSWORD).user("locker").valid_for(Duration::MAX))
+        }
+    });
+    let options =
+        RedisOptions { credentials: Some(provider), response_timeout: Duration::from_secs(2), ..patient() };
+    let store = RedisStore::with_options(&server.url(), options).unwrap();
+    eventually("an answer", async || store.acquire(&exclusive("r/1", 1)).await.is_ok()).await;
+    server.command(&["ACL", "SETUSER", "locker", "-@all"]);
+    let refused = timeout(Duration::from_secs(20), store.acquire(&exclusive("r/2", 2))).await;
+    let error = refused.expect("not after the 30 s of the provider").unwrap_err();
+    assert!(matches!(error, StoreError::Denied { .. }), "{error}");
 }
 
 #[test]

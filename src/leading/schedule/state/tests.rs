@@ -174,4 +174,9 @@ fn a_repetition_is_not_repeated_though_a_failover_has_forgotten_it_nor_is_what_w
     resumed.paused = true;
     resumed.resume(120);
     assert_eq!(next(&resumed), Step::Wait(Some(200)));
+    claim(&mut resumed, 200);
+    let at_twice = Rules { at_once: 2, ..rules };
+    let later = WantedTick { scheduled_for: 200, asked: false, repeats: 1 };
+    let step = resumed.step(&at_twice, Some(Fence::new(6)), 0, 250);
+    assert_eq!(step, Step::Claim(later), "the one that is forgiven does not hide it");
 }

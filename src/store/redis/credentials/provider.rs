@@ -3,6 +3,7 @@
 use std::{
     error::Error,
     fmt, fs,
+    panic::AssertUnwindSafe,
     path::PathBuf,
     sync::{
         Arc,
@@ -38,7 +39,7 @@ type Callback = dyn Fn() -> BoxFuture<'static, Result<Credentials, BoxError>> + 
 /// the old ones. While a server refuses them, open connections keep the login that they have. A request that was refused for its
 /// user was not executed, and is sent again.
 ///
-/// A failure is logged once, and the last credentials stay in use. Without any, verbs are [`StoreError::Unavailable`].
+/// A failure or panic is logged once, and the last credentials stay in use. Without any, verbs are [`StoreError::Unavailable`].
 ///
 /// ```
 /// use std::{io, time::Duration};
@@ -69,7 +70,7 @@ struct Provider {
     was_accepted: AtomicBool,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     known: Option<KnownCredentials>,
     /// The ones before: a server may not know the new ones yet.
@@ -142,13 +143,14 @@ impl CredentialsProvider {
         self.0.files.as_ref().map_or(Ok(()), |files| files.read().map(drop))
     }
 
-    /// Returns the credentials for a new connection.
-    pub(crate) async fn current(&self) -> Result<KnownCredentials, StoreError> {
+    /// Returns the credentials for a new connection. Where there are some, an answer that takes longer than this is not waited for.
+    pub(crate) async fn current(&self, patience: Duration) -> Result<KnownCredentials, StoreError> {
         let now = Instant::now();
-        let is_fresh = |state: &State| state.due.or(Some(state.asked? + PERIOD)).filter(|until| *until > now);
-        let known = Some(self.0.state.borrow()).and_then(|state| is_fresh(&state).and(state.known.clone()));
+        let State { known, due, asked, .. } = self.0.state.borrow().clone();
+        let fresh_until = due.or(asked.map(|asked| asked + PERIOD));
         match known {
-            Some(known) => Ok(known),
+            Some(known) if fresh_until > Some(now) => Ok(known),
+            Some(known) => timeout(patience, self.asked_after(now)).await.unwrap_or(Ok(known)),
             None => self.asked_after(now).await,
         }
     }
@@ -161,16 +163,16 @@ impl CredentialsProvider {
             let _turn = this.asking.lock().await;
             if this.state.borrow().asked.is_none_or(|asked| asked < moment) {
                 let began = Instant::now();
-                let late = |_| Err("no answer".into());
-                let answer = timeout(LONGEST, (this.ask)()).await.unwrap_or_else(late);
+                let answer = AssertUnwindSafe(async { (this.ask)().await }).catch_unwind();
+                let answer = timeout(LONGEST, answer).await.map_err(|_| "no answer".into());
+                let answer = answer.and_then(|asked| asked.unwrap_or_else(|_| Err("it panicked".into())));
                 this.state.send_modify(|state| state.keep(answer, began, this.files.is_some()));
             }
         });
-        let ended = asking.await.map_err(|_| StoreError::unavailable("the provider of credentials ended"));
+        let _ = asking.await;
         let State { known, error, .. } = &*self.0.state.borrow();
-        known
-            .clone()
-            .ok_or_else(|| error.clone().or(ended.err()).unwrap_or_else(|| StoreError::unavailable("")))
+        let ended = || StoreError::unavailable("the provider of credentials ended with its runtime");
+        known.clone().ok_or_else(|| error.clone().unwrap_or_else(ended))
     }
 
     /// Waits for other credentials than those of this version, and asks for them when that is due.
@@ -224,9 +226,9 @@ impl State {
         if had_failed {
             tracing::info!("credentials for the store are provided again");
         }
-        let before_end = credentials.valid_for.map(|time| (time * 4 / 5).max(PERIOD));
+        let before_end = credentials.valid_for.map(|time| (time / 5 * 4).max(PERIOD));
         let pause = before_end.or(of_files.then_some(PERIOD));
-        self.due = refreshed.or(pause.map(|pause| began + pause));
+        self.due = refreshed.or(pause.and_then(|pause| began.checked_add(pause)));
         let version = match &self.known {
             Some(KnownCredentials { credentials: known, .. })
                 if (&known.user, &known.password) == (&credentials.user, &credentials.password) =>
@@ -278,3 +280,6 @@ impl fmt::Debug for CredentialsProvider {
         f.debug_tuple("CredentialsProvider").field(&self.field()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

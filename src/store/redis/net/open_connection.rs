@@ -9,10 +9,8 @@ use std::{
 };
 
 use redis::{Pipeline, RedisError, aio::MultiplexedConnection};
-use tokio::{
-    task::AbortHandle,
-    time::{Instant, sleep, timeout},
-};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     core::Doubling,
@@ -46,7 +44,8 @@ pub(super) struct Login {
     provider: CredentialsProvider,
     /// The version of its credentials.
     version: Arc<AtomicU64>,
-    keeper: AbortHandle,
+    within: Duration,
+    _keeper: AbortOnDropHandle<()>,
 }
 
 impl Login {
@@ -58,7 +57,7 @@ impl Login {
     ) -> Self {
         let version = Arc::new(AtomicU64::new(known.version));
         let keeping = keep(connection, provider.clone(), Arc::clone(&version), address, within);
-        Self { provider, version, keeper: tokio::spawn(keeping).abort_handle() }
+        Self { provider, version, within, _keeper: AbortOnDropHandle::new(tokio::spawn(keeping)) }
     }
 
     pub(super) fn version(&self) -> u64 {
@@ -67,14 +66,8 @@ impl Login {
 
     /// Returns true if another login may do better than that with this version, which was refused.
     pub(super) async fn may_help(&self, version: u64, refusal: &RedisError) -> bool {
-        let latest = self.provider.asked_after(Instant::now()).await;
-        !is_of_rights(refusal) || latest.is_ok_and(|latest| latest.version != version)
-    }
-}
-
-impl Drop for Login {
-    fn drop(&mut self) {
-        self.keeper.abort();
+        let latest = timeout(self.within, self.provider.asked_after(Instant::now())).await;
+        !is_of_rights(refusal) || matches!(latest, Ok(Ok(latest)) if latest.version != version)
     }
 }
 

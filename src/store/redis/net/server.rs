@@ -52,7 +52,7 @@ impl Server {
         F: Future<Output = RedisResult<T>>,
     {
         let Some(provider) = &self.provider else { return Ok((open(self.client.clone()).await?, None)) };
-        let mut known = provider.current().await.map_err(of_the_network)?;
+        let mut known = provider.current(self.patience / 2).await.map_err(of_the_network)?;
         let (began, mut newest) = (Instant::now(), known.version);
         let mut pauses = Doubling::new(Duration::from_millis(10), Duration::from_millis(200));
         loop {
