@@ -5,14 +5,18 @@ use std::{sync::Arc, time::Duration};
 use actix::Addr;
 use futures_util::future::join_all;
 use leasehold::{
-    Acquire, Config, LockManager, ReadLock, RedisStore, Shutdown, Stats,
+    Acquire, Config, LockManager, ReadLock, RedisOptions, RedisStore, Shutdown, Stats,
     election::{Candidacy, Election},
     schedule::Schedule,
 };
-use leasehold_testing::servers::{Port, RedisServer};
+use leasehold_testing::{
+    servers::{Port, RedisServer},
+    waiting::{PATIENCE, eventually},
+};
 use support::{
     log::Log,
     odd_store::odd_store,
+    patient::patient,
     virtual_time::{World, in_virtual_time, millis, secs},
 };
 use tokio::time::sleep;
@@ -30,13 +34,9 @@ fn lines(log: &Log) -> Vec<String> {
 
 /// The first line that has this in it, as soon as it is there.
 async fn line_with(log: &Log, text: &str) -> String {
-    for _ in 0..1_000 {
-        if let Some(line) = lines(log).into_iter().find(|line| line.contains(text)) {
-            return line;
-        }
-        sleep(millis(10)).await;
-    }
-    panic!("no line with {text:?}: {:#?}", lines(log));
+    let line = || lines(log).into_iter().find(|line| line.contains(text));
+    eventually(text, async || line().is_some()).await;
+    line().expect("it was there")
 }
 
 const LEASES: usize = 500;
@@ -101,7 +101,8 @@ async fn a_server_that_is_down_at_the_start_is_told_though_nobody_has_asked_for_
     let port = reserved.number();
     let store = RedisStore::open(&format!("redis://user:s3cret@127.0.0.1:{port}")).unwrap();
     let _locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
-    let line = line_with(&log, "the store fails").await;
+    // What fails beside a process that stood still is told later.
+    let line = line_with(&log, " fails").await;
     assert!(line.contains("verb=\"listen\"") && line.contains("refused"), "{line}");
     let begin = line_with(&log, "the lock manager starts").await;
     assert!(begin.contains(&format!("redis://127.0.0.1:{port}, prefix leasehold")), "{begin}");
@@ -124,11 +125,12 @@ async fn a_wrong_password_is_told_at_the_start() {
 async fn the_end_of_an_outage_is_told_though_nobody_asks_for_a_lock() {
     let (log, _logging) = begin();
     let mut server = RedisServer::start();
-    let _locks =
-        LockManager::builder(Arc::new(RedisStore::open(&server.url()).unwrap())).start_here().unwrap();
-    sleep(Duration::from_millis(300)).await;
+    let store = RedisStore::with_options(&server.url(), patient()).unwrap();
+    let locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
+    let _lease = locks.send(Acquire::new("r").wait(PATIENCE)).await.unwrap().unwrap();
+    assert!(!lines(&log).concat().contains("manager::outage"), "{:#?}", lines(&log));
     server.kill();
-    line_with(&log, "the store fails").await;
+    line_with(&log, " fails").await;
     server.restart();
     line_with(&log, "the store serves again").await;
 }
@@ -137,13 +139,14 @@ async fn the_end_of_an_outage_is_told_though_nobody_asks_for_a_lock() {
 async fn a_process_that_stood_still_says_so_and_does_not_blame_the_store() {
     let (log, _logging) = begin();
     let server = RedisServer::start();
-    let store = RedisStore::open(&server.url()).unwrap();
+    let options = RedisOptions { response_timeout: secs(5), ..patient() };
+    let store = RedisStore::with_options(&server.url(), options).unwrap();
     let locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
-    let _lease = locks.send(Acquire::new("r")).await.unwrap().unwrap();
+    let _lease = locks.send(Acquire::new("r").wait(PATIENCE)).await.unwrap().unwrap();
     // One request is under way, and its time is over when this thread goes on.
     let asked = actix::spawn(locks.send(Acquire::new("s")));
     tokio::task::yield_now().await;
-    std::thread::sleep(secs(3));
+    std::thread::sleep(secs(6));
     line_with(&log, "the process stood still").await;
     // Whatever became of it.
     let _ = asked.await.unwrap();

@@ -60,14 +60,14 @@ fn processes_share_one_key_of_a_quorum() {
 
 #[test]
 fn a_quorum_of_three_is_measured_with_all_lockers_that_know_quorums() {
-    let found = rows(&["quorum3/64"], "raw,leasehold,rslock,redisson", "1");
+    let found = rows(&["quorum3/64"], "raw,leasehold,rslock,redisson", "5");
     assert_eq!(found.len(), 3);
     assert_measured(&found, "turns_a_second");
 }
 
 #[test]
 fn threads_of_callers_and_of_the_manager_are_told_apart() {
-    let found = rows(&["uncontended/64/2threads"], "leasehold", "1");
+    let found = rows(&["uncontended/64/2threads"], "leasehold", "5");
     for name in ["turns_a_second", "manager_cores", "caller_cores"] {
         assert_measured(&found, name);
     }
@@ -75,7 +75,7 @@ fn threads_of_callers_and_of_the_manager_are_told_apart() {
 
 #[test]
 fn acquisitions_are_dropped_in_flight_and_nothing_stays_locked() {
-    let found = rows(&["dropped/64"], "raw,leasehold,rslock", "1");
+    let found = rows(&["dropped/64"], "raw,leasehold,rslock", "5");
     assert_eq!(found.len(), 2, "rslock cannot release what a dropped call was granted");
     assert_measured(&found, "turns_a_second");
     for (name, row) in found {

@@ -59,30 +59,36 @@ fn goes_on(ttl: &str, signals: &[(&str, u64)]) {
 #[test]
 fn a_worker_that_hangs_loses_its_lease_and_starts_again() {
     let habits = ["--every", "100ms", "--heartbeat", "300ms", "--panic-at", "1000"];
-    let said = Program::start("worker", &[&["--for", "5s"], &habits[..]].concat()).succeeds();
-    assert_eq!(fences(&said).len(), 2, "{said:#?}");
+    let mut program = Program::start("worker", &[&["--for", "10m"], &habits[..]].concat());
+    program.hears("the worker works");
+    program.hears("the worker works");
+    program.hears("the worker has written report 10");
+    signal("INT", program.id());
+    let said = program.succeeds();
+    // A busy machine may keep it from another heartbeat.
+    assert!(fences(&said).len() >= 2, "{said:#?}");
     assert!(fences(&said).is_sorted_by(|one, next| one < next), "in a term of its own: {said:#?}");
-    assert!(count(&said, "the worker has written report") > 5, "{said:#?}");
-    assert_eq!(said.last().unwrap(), "released: 1, taken away: 0");
+    assert!(said.last().unwrap().starts_with("released: "), "{said:#?}");
 }
 
 #[test]
 fn a_worker_that_hangs_is_followed_by_one_in_another_process() {
     let server = RedisServer::start();
     let habits = ["--store", &server.url(), "--every", "100ms", "--heartbeat", "300ms", "--panic-at", "1000"];
-    let mut first = Program::start("worker", &habits);
+    // Until it hangs, the second one has come to wait.
+    let mut first = Program::start("worker", &[&habits[..], &["--hang-at", "50"]].concat());
     first.hears("the worker has written report 1");
     let mut second = Program::start("worker", &[&habits[..], &["--hang-at", "1000"]].concat());
     second.hears("the worker has written report 10");
     signal("TERM", second.id());
     second.succeeds();
-    first.hears("the worker has written report 6");
+    first.hears("the worker has written report 51");
 }
 
 #[test]
 fn a_worker_that_panics_keeps_its_lease_and_is_started_again() {
     let server = RedisServer::start();
-    let habits = ["--every", "50ms", "--hang-at", "1000", "--panic-at", "3"];
+    let habits = ["--every", "50ms", "--hang-at", "1000", "--panic-at", "3", "--heartbeat", "60s"];
     let mut program =
         Program::start("worker", &[&["--store", &server.url(), "--for", "60s"], &habits[..]].concat());
     program.hears("the worker has written report 2");

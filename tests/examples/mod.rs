@@ -82,7 +82,7 @@ fn count(said: &[String], words: &str) -> usize {
 
 #[test]
 fn a_lottery_in_one_process_is_drawn_once() {
-    let said = Program::start("lottery", &[]).succeeds();
+    let said = Program::start("lottery", &["--ttl", "60s"]).succeeds();
     assert_eq!(count(&said, " is elected, fence "), 1, "{said:#?}");
     assert_eq!(count(&said, " has drawn ["), 1, "{said:#?}");
     assert_eq!(count(&said, " is not elected: instance "), 3, "{said:#?}");
@@ -94,7 +94,7 @@ fn a_lottery_of_eight_processes_is_drawn_once_twenty_times() {
     let lottery = Lottery::new();
     for round in 0..20 {
         let file = format!("winners-{round}");
-        let said = lottery.draw(&file, &["--think", "20ms"]).succeeds();
+        let said = lottery.draw(&file, &["--think", "20ms", "--ttl", "60s"]).succeeds();
         assert_eq!(count(&said, " is elected, fence "), 1, "{said:#?}");
         assert_eq!(count(&said, " has drawn ["), 1, "{said:#?}");
         assert_eq!(count(&said, " is not elected: instance "), 7, "{said:#?}");
@@ -172,7 +172,7 @@ fn a_job_goes_from_one_process_to_another_under_one_lock() {
 fn readers_share_and_the_writer_is_alone() {
     let server = RedisServer::start();
     for store in ["memory://", &server.url()] {
-        let said = Program::start("readers", &["--store", store, "--for", "2s"]).succeeds();
+        let said = Program::start("readers", &["--store", store, "--for", "6s"]).succeeds();
         assert_eq!(said.last().unwrap(), "nobody read while the document was written");
         assert!(said.iter().any(|line| line.contains("writer |") && line.contains('W')), "{said:#?}");
     }

@@ -35,6 +35,9 @@ impl Program {
         variables: &[(&str, &str)],
     ) -> Self {
         let mut command = Command::new(example(name));
+        // The machine may be busy.
+        command
+            .envs([("LEASEHOLD_STORE_CONNECT_TIMEOUT", "10s"), ("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "5s")]);
         command.current_dir(directory).args(arguments).envs(variables.iter().copied());
         let mut process = Process::start(command.stdin(Stdio::null()).stdout(Stdio::piped()));
         let (sender, lines) = mpsc::channel();

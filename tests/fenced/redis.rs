@@ -9,13 +9,16 @@ use leasehold::{
         redis::{enter, fence_key, set},
     },
 };
-use redis::{AsyncCommands, Client, Value, aio::MultiplexedConnection};
+use redis::{AsyncCommands, AsyncConnectionConfig, Client, Value, aio::MultiplexedConnection};
 use tokio::task::JoinSet;
 
 use leasehold_testing::servers::RedisServer;
+use support::patient::patient;
 
 async fn connect(server: &RedisServer) -> MultiplexedConnection {
-    Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap()
+    let unhurried = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    let client = Client::open(server.url()).unwrap();
+    client.get_multiplexed_async_connection_with_config(&unhurried).await.unwrap()
 }
 
 fn fence(number: u64) -> Fence {
@@ -121,7 +124,7 @@ async fn a_key_with_braces_is_written_on_a_cluster() {
 #[actix::test]
 async fn a_lease_of_the_plain_layout_has_no_fence_and_opens_nothing() {
     let server = RedisServer::start();
-    let options = RedisOptions { layout: Layout::Plain, ..RedisOptions::default() };
+    let options = RedisOptions { layout: Layout::Plain, ..patient() };
     let store = RedisStore::with_options(&server.url(), options).unwrap();
     let locks = LockManager::builder(Arc::new(store)).start().unwrap();
     let lease = locks.send(Acquire::new("ledger")).await.unwrap().unwrap();

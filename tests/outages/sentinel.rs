@@ -91,7 +91,7 @@ pub(crate) fn kill_ahead_of(master: &mut RedisServer, replicas: &[&RedisServer])
     master.command(&["CLIENT", "KILL", "TYPE", "replica"]);
     let last_heard = written(master);
     thread::sleep(BEHIND);
-    assert!(written(master) > last_heard, "nothing was written that the replicas did not hear of");
+    until("the master has written what the replicas did not hear of", || written(master) > last_heard);
     master.kill();
     replicas.iter().for_each(|replica| replica.resume());
 }

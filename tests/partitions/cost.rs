@@ -36,10 +36,7 @@ fn manager(server: &RedisServer) -> Addr<LockManager> {
 async fn measured(what: &str, locks: &Addr<LockManager>) {
     let before = processor_time();
     sleep(MEASURED).await;
-    println!(
-        "{MANY} {what}: {:.2} s of a processor in {MEASURED:?}",
-        (processor_time() - before) as f64 / 100.0
-    );
+    println!("{what}: {:.2} s of a processor in {MEASURED:?}", (processor_time() - before) as f64 / 100.0);
     locks.send(Shutdown { drain: Duration::from_secs(1) }).await.unwrap();
 }
 
@@ -54,7 +51,7 @@ async fn what_leases_cost() {
     let server = RedisServer::start();
     let locks = manager(&server);
     let _leases = hold(&locks).await;
-    measured("leases", &locks).await;
+    measured(&format!("{MANY} leases"), &locks).await;
 }
 
 #[actix::test]
@@ -65,16 +62,26 @@ async fn what_awaited_losses_cost() {
     for lease in hold(&locks).await {
         actix_rt::spawn(async move { lease.lost().await });
     }
-    measured("leases whose loss is waited for", &locks).await;
+    measured(&format!("{MANY} leases whose loss is waited for"), &locks).await;
+}
+
+async fn own(partitions: u32) {
+    let server = RedisServer::start();
+    let locks = manager(&server);
+    let owned = Partitions::start(&locks, "orders", partitions, Member::new("alone"), |_| Idle).unwrap();
+    eventually("it owns all", async || owned.owned().len() == partitions as usize).await;
+    measured(&format!("{partitions} partitions"), &locks).await;
 }
 
 #[actix::test]
 #[ignore = "a measure, which takes a minute"]
 async fn what_partitions_cost() {
-    let server = RedisServer::start();
-    let locks = manager(&server);
-    let owned = Partitions::start(&locks, "orders", MANY, Member::new("alone"), |_| Idle).unwrap();
-    let all_are_here = async || owned.owned().len() == MANY as usize;
-    eventually("it owns all", all_are_here).await;
-    measured("partitions", &locks).await;
+    own(MANY).await;
+}
+
+/// A member looks once a second, however many partitions there are.
+#[actix::test]
+#[ignore = "a measure, which takes a minute"]
+async fn what_a_member_costs() {
+    own(1).await;
 }

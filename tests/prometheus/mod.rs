@@ -45,7 +45,8 @@ fn make_near_misses(server: &RedisServer, exporters: &[&Exporter]) {
         thread::sleep(OUTAGE);
         server.resume();
         thread::sleep(Duration::from_secs(2));
-        let none = |exporter: &&&Exporter| exporter.value("leasehold_near_misses_total") == Some(0.0);
+        let near_misses = |exporter: &Exporter| exporter.value("leasehold_near_misses_total");
+        let none = |exporter: &&&Exporter| !near_misses(exporter).is_some_and(|misses| misses > 0.0);
         exporters
             .iter()
             .filter(none)

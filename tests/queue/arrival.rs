@@ -22,7 +22,7 @@ fn a_thousand_callers_of_twenty_processes_are_served_in_the_order_of_arrival() {
     let setup = Setup {
         url: server.url(),
         ttl: Duration::from_secs(30),
-        ticket_ttl: Duration::from_secs(30),
+        ticket_ttl: Duration::from_secs(600),
         // One that does not take its turn in this time is passed over.
         grant_window: Duration::from_secs(20),
         longest_pause: Duration::from_secs(1),

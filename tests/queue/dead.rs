@@ -71,7 +71,8 @@ fn is_served(which: (usize, usize), fate: Fate, ttl: Duration, released: bool) {
     }
     fleet.until_all_are_answered(&[ALIVE]);
     let turn = fleet.of(ALIVE).turns.first().expect("it is served");
-    let waited = Duration::from_micros(turn.granted.saturating_sub(from));
+    assert!(turn.granted >= from, "beside the holder: {turn:?}");
+    let waited = Duration::from_micros(turn.granted - from);
     let ends = if released { Duration::ZERO } else { ttl };
     println!("{which:?} {fate:?}, {ttl:?}, released {released}: served after {waited:?}");
     assert!(waited <= ends + ttl.max(2 * WINDOW) + LATE, "{which:?} {fate:?}: {waited:?}");

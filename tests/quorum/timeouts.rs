@@ -10,9 +10,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::quorum::{
     nodes::{Quorum, TTL, exclusive, granted, short_of},
-    restarts::{on, on_servers, patiently},
+    restarts::{on, patiently, with_options},
 };
 use leasehold_testing::servers::RedisServer;
+use support::patient;
 
 const SLOW: Duration = Duration::from_millis(300);
 const FROZEN: Duration = Duration::from_secs(60);
@@ -20,20 +21,23 @@ const FROZEN: Duration = Duration::from_secs(60);
 #[tokio::test]
 async fn the_first_verb_waits_until_its_servers_are_connected() {
     let servers: Arc<Vec<_>> = Arc::new((0..5).map(|_| RedisServer::start()).collect());
+    let node_timeout = Duration::from_secs(3);
     let options = QuorumOptions {
-        connect_timeout: Duration::from_secs(10),
+        node_timeout,
+        connect_timeout: FROZEN,
         fresh_start: true,
         ..QuorumOptions::default()
     };
     let (patient, first) = (patiently(&servers, true), on("first"));
     granted(&patient, &first).await;
     let _released = patient.release(&first.hold, Duration::ZERO).await.unwrap();
-    let quorum = on_servers(&servers, options);
+    let quorum = with_options(&servers, &patient::patient(), options);
     servers[..4].iter().for_each(RedisServer::pause);
+    // A grant may take a twentieth of it.
     let mut asked = exclusive();
-    asked.ttl = Duration::from_secs(40);
+    asked.ttl = Duration::from_secs(400);
     let resumed = async {
-        sleep(SLOW).await;
+        sleep(node_timeout + SLOW).await;
         servers[1..4].iter().for_each(RedisServer::resume);
     };
     // Without a limit of the connection itself it would wait for the first server, too.

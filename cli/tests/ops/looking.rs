@@ -135,9 +135,11 @@ fn a_quorum_of_three_is_listed_and_shown() {
     let servers = [(); 3].map(|()| RedisServer::start());
     let nodes: Vec<String> = servers.iter().map(RedisServer::url).collect();
     let url = format!("quorum://[{}]", nodes.join(","));
-    let config = format!("store = {{ url = '{url}', fresh_start = true, node_timeout = '5s' }}");
+    let config = format!(
+        "store = {{ url = '{url}', fresh_start = true, node_timeout = '5s', connect_timeout = '10s' }}"
+    );
     with_config(&config, async |locks| {
-        let lease = acquire(&locks, Acquire::new("r").ttl(Duration::from_secs(100)).purpose("quorate")).await;
+        let lease = acquire(&locks, Acquire::new("r").ttl(Duration::from_secs(200)).purpose("quorate")).await;
         run_beside(&url, &["ls"]).await.shows(0, &["r ", "quorate"]);
         let shown = run_beside(&url, &["show", "r", "--json"]).await.json();
         assert_eq!(shown[0]["holders"][0]["fence"], lease.fence().unwrap().get());

@@ -107,7 +107,7 @@ fn what_happens_to_a_resource_is_told_as_it_happens() {
         assert_eq!(next["holder"]["fence"], second.fence().unwrap().get());
         second.release().await.unwrap();
         watch.tells("released").await;
-        let _short = acquire(&locks, Acquire::new("r").ttl(Duration::from_secs(5)).no_renew()).await;
+        let _short = acquire(&locks, Acquire::new("r").ttl(Duration::from_secs(15)).no_renew()).await;
         watch.tells("acquired").await;
         watch.tells("expired").await;
         assert_eq!(watch.interrupt(), Some(0));

@@ -20,7 +20,7 @@ fn a_lock_that_is_held_is_refused_with_what_is_known_of_its_holder() {
     other(&server, async |locks| {
         let held = Acquire::new(&name).purpose("the nightly report");
         let _lease = locks.send(held).await.unwrap().unwrap();
-        for options in [&[][..], &["--try"], &["--wait", "2s"], &["--shared", "--wait", "2s"]] {
+        for options in [&[][..], &["--try"], &["--wait", "5s"], &["--shared", "--wait", "5s"]] {
             let ended = Run::start(&server, &name, options, "echo it ran").ended(&name);
             assert_eq!((ended.code, &*ended.out, ended.err.lines().count()), (Some(75), "", 1), "{ended:?}");
             assert!(ended.err.contains("the nightly report"), "{ended:?}");
@@ -197,10 +197,10 @@ fn a_run_within_a_run_knows_its_own_lock() {
 #[test]
 fn a_lease_is_renewed_while_the_command_runs() {
     let (server, name) = (Server::start(), name());
-    let run = Run::start(&server, &name, &["--ttl", "6s"], UNTIL_TOLD).says("runs");
+    let run = Run::start(&server, &name, &["--ttl", "12s", "--grace", "500ms"], UNTIL_TOLD).says("runs");
     other(&server, async |locks| {
         let start = Instant::now();
-        while start.elapsed() < seconds(9) {
+        while start.elapsed() < seconds(15) {
             let refused = locks.send(Acquire::new(&name)).await.unwrap();
             assert!(matches!(refused, Err(AcquireError::Held { .. })), "{refused:?}, {:?}", start.elapsed());
             actix_rt::time::sleep(Duration::from_millis(100)).await;

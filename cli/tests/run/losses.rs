@@ -55,7 +55,7 @@ fn a_server_that_is_gone_ends_the_command_before_the_lease_runs_out() {
 
 fn ends_before_a_lease_of_30s(end: fn(&mut Server), script: &str, told: &str) {
     let (mut server, name) = (Server::start(), name());
-    let run = Run::start(&server, &name, &["--ttl", "30s", "--grace", "2s"], script).says("runs");
+    let run = Run::start(&server, &name, &["--ttl", "30s", "--grace", "8s"], script).says("runs");
     let gone = Instant::now();
     end(&mut server);
     until("the command has ended", || under(&name).is_empty());
@@ -140,7 +140,8 @@ fn a_guard_that_somebody_ends_is_missed_aloud_and_ends_nothing() {
 #[test]
 fn a_server_that_is_frozen_for_a_moment_ends_nothing() {
     let (server, name) = (Server::start(), name());
-    let run = Run::start(&server, &name, &["--ttl", "9s", "--grace", "500ms", "-v"], UNTIL_TOLD).says("runs");
+    let run =
+        Run::start(&server, &name, &["--ttl", "18s", "--grace", "500ms", "-v"], UNTIL_TOLD).says("runs");
     server.pause();
     let run = run.tells("a renewal was missed");
     server.resume();

@@ -85,7 +85,7 @@ fn without_a_terminal_a_stop_reaches_the_command_alone_and_the_lease_is_renewed(
     let (server, name) = (Server::start(), name());
     let url = server.url();
     let script = waits_alone("runs $$");
-    let arguments = arguments(&url, &name, &["--ttl", "6s"], &script);
+    let arguments = arguments(&url, &name, &["--ttl", "12s", "--grace", "500ms"], &script);
     // A session of its own has no terminal.
     let command = clean("setsid", &[&["-w", env!("CARGO_BIN_EXE_leasehold")], &arguments[..]].concat());
     let run = Run::of(command, "").says("runs ");
@@ -94,7 +94,7 @@ fn without_a_terminal_a_stop_reaches_the_command_alone_and_the_lease_is_renewed(
     let send = |signal| rustix::process::kill_process(pid(leasehold), signal).unwrap();
     send(Signal::TSTP);
     until("the command is stopped", || state(shell) == Some('T'));
-    thread::sleep(Duration::from_secs(9)); // longer than the lease holds without a renewal
+    thread::sleep(Duration::from_secs(15)); // longer than the lease holds without a renewal
     assert_eq!(state(shell), Some('T'));
     assert_ne!(state(leasehold), Some('T'));
     send(Signal::CONT);

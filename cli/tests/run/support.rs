@@ -55,11 +55,13 @@ pub(crate) fn clean(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>])
     }
     // The configuration of whoever runs the tests is not theirs.
     command.env("HOME", "/nowhere");
-    // The machine may be busy. A lease that is short leaves no time for an answer that is late.
+    // The machine may be busy. A lease that is short leaves little time for an answer that is late.
+    let mut texts = arguments.iter().map(|it| it.as_ref().to_string_lossy().into_owned());
+    let ttl = texts.find(|it| it == "--ttl").and(texts.next());
+    let ttl = ttl.and_then(|ttl| humantime::parse_duration(&ttl).ok()).unwrap_or(seconds(15));
+    let answer = (ttl / 3).clamp(Duration::from_millis(500), seconds(5));
     command.env("LEASEHOLD_STORE_CONNECT_TIMEOUT", "10s");
-    if !arguments.iter().any(|it| it.as_ref().to_string_lossy().contains("--ttl")) {
-        command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "5s");
-    }
+    command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", format!("{}ms", answer.as_millis()));
     // Other programs say some things in the language of the user.
     command.env("LC_ALL", "C").env_remove("NOTIFY_SOCKET").args(arguments);
     command

@@ -25,8 +25,9 @@ const ENDED: &str = "; echo ended with $?";
 
 fn manager(url: &str) -> Addr<LockManager> {
     // A machine with much else to do may take longer than usual to answer thousands at once.
-    let config =
-        format!("store.url = '{url}'\nstore.response_timeout = '10s'\nstore.connect_timeout = '10s'");
+    let config = format!(
+        "store.url = '{url}'\nstore.response_timeout = '60s'\nlease.ttl = '10m'\nstore.connect_timeout = '10s'"
+    );
     Config::from_toml(&config).unwrap().start().unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Mutex,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use leasehold::{Durability, store::Store};
@@ -13,8 +13,6 @@ use leasehold_testing::servers::{MASTERS, RedisCluster, Sentinels, place_of_tag}
 use leasehold_testing::waiting::eventually;
 
 const CALLERS: usize = 8;
-/// How long they take locks before a master dies.
-const BEFORE: Duration = Duration::from_millis(300);
 
 fn confirmed_by(url: &str, replicas: u32) -> Arc<RedisStore> {
     with(url, RedisOptions { replicas_ack: replicas, ..patient() })
@@ -27,22 +25,24 @@ async fn granted_while<T: Send + 'static>(
     happens: impl FnOnce() -> T + Send + 'static,
 ) -> (Vec<Acquisition>, T) {
     let names = Arc::new(Mutex::new(names));
-    let over = Arc::new(AtomicBool::new(false));
+    let (over, granted) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let mut callers = JoinSet::new();
     for _ in 0..CALLERS {
         let (store, names, over) = (Arc::clone(store), Arc::clone(&names), Arc::clone(&over));
+        let granted = Arc::clone(&granted);
         callers.spawn(async move {
             let mut held = Vec::new();
             while !over.load(Ordering::Relaxed) {
                 let asked = asked(&names.lock().unwrap().next().unwrap(), Mode::Exclusive);
                 if let Ok(Acquired::Granted(_)) = store.acquire(&asked).await {
                     held.push(asked);
+                    granted.fetch_add(1, Ordering::Relaxed);
                 }
             }
             held
         });
     }
-    tokio::time::sleep(BEFORE).await;
+    eventually("grants", async || granted.load(Ordering::Relaxed) > 10 * CALLERS).await;
     let happened = spawn_blocking(happens).await.unwrap();
     over.store(true, Ordering::Relaxed);
     (callers.join_all().await.into_iter().flatten().collect(), happened)

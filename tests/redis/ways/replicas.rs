@@ -28,7 +28,7 @@ fn on(url: &str, replicas_ack: u32, layout: Layout) -> RedisStore {
 
 /// A store that does not wait for long, where no replica is there.
 fn hurried(servers: &Replicated, replicas_ack: u32, layout: Layout) -> RedisStore {
-    let response_timeout = Duration::from_secs(2);
+    let response_timeout = Duration::from_secs(6);
     let options = RedisOptions { replicas_ack, layout, response_timeout, ..patient() };
     RedisStore::with_options(&servers.master.url(), options).unwrap()
 }
