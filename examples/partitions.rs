@@ -5,7 +5,7 @@
 //! cargo run --example partitions -- --store redis://127.0.0.1:6379 --name host-1 --members 1 --for 1m
 //! ```
 //!
-//! The first command needs no server: three members are in one process. One joins after a third of the time, and another one
+//! The first command needs no server: three members are in one process. The last one joins after a third of the time, and
 //! leaves after two thirds. Start the second command in several terminals, each with a name of its own, and kill one of them.
 
 mod common;
