@@ -34,6 +34,8 @@ pub(super) struct Books {
     pub(super) fence_clock: FenceClock,
     pub(super) lessons: LessonTimes,
     subscribers: HashMap<Inbox, UnboundedSender<Notification>>,
+    /// The tokens that verbs are releasing on all nodes.
+    releasing: Vec<Token>,
 }
 
 /// The times of the lessons that nodes were taught.
@@ -73,7 +75,15 @@ impl Books {
             fence_clock: FenceClock::default(),
             lessons: LessonTimes::default(),
             subscribers: HashMap::new(),
+            releasing: Vec::new(),
         }
+    }
+
+    /// Begins the release of these holds by a verb, and forgets them. Until its end nothing else releases them: nodes that execute
+    /// that first would deny that they held. Returns the number of the latest attempt.
+    pub(super) fn begin_release<'a>(&mut self, holds: impl Iterator<Item = &'a Hold> + Clone) -> u64 {
+        self.releasing.extend(holds.clone().map(|hold| hold.token));
+        self.forget(holds)
     }
 
     /// Removes the tokens of these holds, which nobody wants any more. Returns the number of the latest attempt.
@@ -152,8 +162,12 @@ impl Books {
         asked.iter().map(is_too_late).collect()
     }
 
-    /// Returns the nodes on which releases of these tokens are set aside.
-    pub(super) fn aside(&self, tokens: impl Iterator<Item = Token> + Clone) -> Vec<(usize, Token)> {
+    /// Ends the release of these tokens by a verb. Returns the nodes on which other releases of them are set aside.
+    pub(super) fn end_release(&mut self, tokens: impl Iterator<Item = Token> + Clone) -> Vec<(usize, Token)> {
+        for token in tokens.clone() {
+            let at = self.releasing.iter().position(|releasing| *releasing == token);
+            at.map(|at| self.releasing.swap_remove(at));
+        }
         let on = |(node, releases): (usize, &NodeReleases)| {
             let aside = tokens.clone().filter(|token| releases.aside.contains_key(token));
             aside.map(|token| (node, token)).collect::<Vec<_>>()
@@ -161,12 +175,12 @@ impl Books {
         self.releases.iter().enumerate().flat_map(on).collect()
     }
 
-    /// Queues the release of a hold on a node, or sets it aside until the later attempt that wants its token has ended.
+    /// Queues the release of a hold on a node, or sets it aside until what wants or releases its token has ended.
     /// Returns true if the caller has to start the work.
     #[must_use]
     pub(super) fn release_later(&mut self, node: usize, pending: PendingRelease) -> bool {
         let token = pending.hold.token;
-        if self.tokens.is_wanted_since(token, pending.attempt) {
+        if self.tokens.is_wanted_since(token, pending.attempt) || self.releasing.contains(&token) {
             self.releases[node].set_aside(pending);
             return false;
         }

@@ -29,7 +29,7 @@ type OnNode = (bool, Option<Result<Released, StoreError>>);
 
 impl ReleasedFirst {
     pub(super) fn new(quorum: &Quorum, hold: Hold) -> Self {
-        let attempt = quorum.books(|books| books.forget([&hold].into_iter()));
+        let attempt = quorum.books(|books| books.begin_release([&hold].into_iter()));
         Self { hold, attempt, nodes: Mutex::new(vec![(false, None); quorum.nodes.len()]) }
     }
 
@@ -99,7 +99,7 @@ impl ReleasedFirst {
 
     /// Releases what an earlier attempt may still leave on nodes.
     pub(super) fn release_again(&self, quorum: &Arc<Quorum>) {
-        for (node, token) in quorum.books(|books| books.aside([self.hold.token].into_iter())) {
+        for (node, token) in quorum.books(|books| books.end_release([self.hold.token].into_iter())) {
             quorum.release_again(node, token, self.attempt);
         }
     }

@@ -148,7 +148,7 @@ pub(super) async fn release(
     reply: oneshot::Sender<Answers<Released>>,
 ) {
     let (sent, releases): (_, Arc<[_]>) = (quorum.now(), releases.into());
-    let attempt = quorum.books(|books| books.forget(releases.iter().map(|(hold, _)| hold)));
+    let attempt = quorum.books(|books| books.begin_release(releases.iter().map(|(hold, _)| hold)));
     let mut round = each_node(&quorum, &releases);
     let timeouts = quorum.options.timeouts();
     decide(&mut round, releases.len(), timeouts, RELEASED).await;
@@ -156,7 +156,7 @@ pub(super) async fn release(
     drop(reply.send((0..releases.len()).map(answer).collect()));
     // An earlier attempt may still be executed somewhere.
     let tokens = releases.iter().map(|(hold, _)| hold.token);
-    for (node, token) in quorum.books(|books| books.aside(tokens)) {
+    for (node, token) in quorum.books(|books| books.end_release(tokens)) {
         quorum.release_again(node, token, attempt);
     }
     let release_if_failed = |node, which: usize, answer: &Result<_, _>| {

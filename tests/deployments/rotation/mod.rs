@@ -180,8 +180,9 @@ async fn take_turns(number: usize, locks: Addr<LockManager>, rotation: Arc<Rotat
                 locks.send(Acquire::new("turns").wait(LONG)).await.map_err(|error| error.to_string())?;
             let lease = asked.map_err(|error| error.to_string())?;
             tokio::task::yield_now().await;
-            lease.is_valid().then_some(()).ok_or("lost")?;
-            lease.release().await.map_err(|error| error.to_string())?;
+            let token = lease.token().prefix();
+            lease.is_valid().then_some(()).ok_or_else(|| format!("{token}: lost"))?;
+            lease.release().await.map_err(|error| format!("{token}: {error}"))?;
             Ok::<_, String>(())
         };
         match outcome.await {
@@ -230,7 +231,10 @@ async fn rotate(rotation: Rotation, stores: [Arc<dyn Store>; MANAGERS], pause: D
         caller.await.unwrap();
     }
     println!("{:?} turns in {:?}", report.turns.each_ref().map(Cell::get), began.elapsed());
-    assert_eq!(*report.failures.borrow(), Vec::<String>::new());
+    let failures = report.failures.borrow().clone();
+    // What became of a lease or a request is in the lines that name it.
+    let told = |failure: &String| log.lines_with(failure.split(':').next().unwrap_or_default());
+    assert!(failures.is_empty(), "{failures:?}: {:#?}", failures.iter().map(told).collect::<Vec<_>>());
     for (lease, locks) in kept.into_iter().zip(managers) {
         assert!(lease.is_valid(), "{lease:?}");
         lease.release().await.unwrap();

@@ -121,7 +121,7 @@ fn a_release_of_an_earlier_attempt_is_set_aside_while_the_token_waits() {
     assert!(books.tokens.waits_since(token, second) && !books.tokens.waits_since(token, first));
     assert!(!books.release_later(1, pending(&asked, first)));
     assert!(books.releases_next(1).is_none());
-    assert_eq!(books.aside([token].into_iter()), [(1, token)]);
+    assert_eq!(books.end_release([token].into_iter()), [(1, token)]);
     let latest = books.forget(std::iter::once(&asked.hold));
     assert!(!books.tokens.is_wanted(token));
     assert!(books.release_again(1, token, latest));
@@ -168,4 +168,19 @@ fn a_release_in_place_of_another_one_repeats_what_that_would_repeat() {
     let next = books.releases_next(0).unwrap();
     assert_eq!((next.end, next.again.map(|again| again.until)), (NOW + 6 * TTL, Some(NOW + TTL)));
     assert!(books.releases_next(0).is_none());
+}
+
+#[test]
+fn what_a_late_node_has_is_not_released_before_the_answer_to_the_release_of_the_lease() {
+    let (mut books, asked) = (Books::new(1), asked());
+    let (first, token) = (books.begins(&asked), asked.hold.token);
+    for _ in 0..2 {
+        books.begin_release([&asked.hold].into_iter());
+    }
+    assert!(!books.release_later(0, pending(&asked, first)));
+    assert!(books.releases_next(0).is_none());
+    let mut ends = || books.end_release([token].into_iter());
+    assert_eq!((ends(), ends()), (vec![(0, token)], vec![(0, token)]));
+    assert!(books.release_again(0, token, first));
+    assert!(books.releases_next(0).is_some());
 }
