@@ -101,8 +101,7 @@ async fn a_server_that_is_down_at_the_start_is_told_though_nobody_has_asked_for_
     let port = reserved.number();
     let store = RedisStore::open(&format!("redis://user:s3cret@127.0.0.1:{port}")).unwrap();
     let _locks = LockManager::builder(Arc::new(store)).start_here().unwrap();
-    // What fails beside a process that stood still is told later.
-    let line = line_with(&log, " fails").await;
+    let line = line_with(&log, "the store fails").await;
     assert!(line.contains("verb=\"listen\"") && line.contains("refused"), "{line}");
     let begin = line_with(&log, "the lock manager starts").await;
     assert!(begin.contains(&format!("redis://127.0.0.1:{port}, prefix leasehold")), "{begin}");
@@ -130,7 +129,7 @@ async fn the_end_of_an_outage_is_told_though_nobody_asks_for_a_lock() {
     let _lease = locks.send(Acquire::new("r").wait(PATIENCE)).await.unwrap().unwrap();
     assert!(!lines(&log).concat().contains("manager::outage"), "{:#?}", lines(&log));
     server.kill();
-    line_with(&log, " fails").await;
+    line_with(&log, "the store fails").await;
     server.restart();
     line_with(&log, "the store serves again").await;
 }

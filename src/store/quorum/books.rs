@@ -165,8 +165,9 @@ impl Books {
     /// Ends the release of these tokens by a verb. Returns the nodes on which other releases of them are set aside.
     pub(super) fn end_release(&mut self, tokens: impl Iterator<Item = Token> + Clone) -> Vec<(usize, Token)> {
         for token in tokens.clone() {
-            let at = self.releasing.iter().position(|releasing| *releasing == token);
-            at.map(|at| self.releasing.swap_remove(at));
+            if let Some(at) = self.releasing.iter().position(|releasing| *releasing == token) {
+                self.releasing.swap_remove(at);
+            }
         }
         let on = |(node, releases): (usize, &NodeReleases)| {
             let aside = tokens.clone().filter(|token| releases.aside.contains_key(token));
