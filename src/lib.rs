@@ -159,7 +159,7 @@ pub mod rules {
         },
         leading::partitions::shares::shares,
         request::tuning::{AskLoad, Queue, Sample, Sampled},
-        store::node::AcquiredFrom,
+        store::node::{AcquiredFrom, HandOff},
     };
 }
 

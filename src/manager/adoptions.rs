@@ -23,9 +23,7 @@ impl Adoptions {
 
     /// Notes that a token was taken away or released. The store may have renewed it just before.
     pub(crate) fn end(&self, token: Token) {
-        if let Some(is_over) = self.0.borrow_mut().get_mut(&token) {
-            *is_over = true;
-        }
+        self.0.borrow_mut().entry(token).and_modify(|is_over| *is_over = true);
     }
 
     pub(crate) fn is_over(&self, token: Token) -> bool {

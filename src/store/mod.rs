@@ -22,7 +22,7 @@ pub(crate) use self::{
     error::{Certainty, NodeFailure, StoreError},
     inspection::{Durability, Holder, HolderState, Inspection, Listing, Metadata, Waiter, ensure_short},
     memory::MemoryStore,
-    node::AcquiredFrom,
+    node::{AcquiredFrom, HandOff},
     notification::{LONGEST_REASON, is_reason},
     quorum::{QuorumOptions, QuorumStore},
     redis::RedisStore,

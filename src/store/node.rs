@@ -36,15 +36,8 @@ pub trait QuorumNode: Store {
     ) -> BoxFuture<'a, AcquiredFrom>;
 
     /// Executes [`hand_off`](Store::hand_off), where nobody overtakes, with a lower bound on the fence as that of
-    /// [`acquire_each_from`](Self::acquire_each_from). Returns the answer to the release, and that to the acquisition.
-    ///
-    /// A store that cannot do both at one moment does one after the other.
-    fn hand_off_from<'a>(
-        &'a self,
-        from: &'a Hold,
-        to: &'a Arc<Acquisition>,
-        first: Fence,
-    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+    /// [`acquire_each_from`](Self::acquire_each_from). A store that cannot do both at one moment does one after the other.
+    fn hand_off_from<'a>(&'a self, from: &'a Hold, to: &'a Arc<Acquisition>, first: Fence) -> HandOff<'a> {
         release_then_acquire_from(self, from, to, first).boxed()
     }
 
@@ -90,6 +83,9 @@ pub(super) async fn release_then_acquire_from<S: QuorumNode + ?Sized>(
     let acquired = store.acquire_each_from(slice::from_ref(to), first).await;
     (released, AcquiredFrom { clock: None, ..acquired })
 }
+
+/// The answers of [`QuorumNode::hand_off_from`]: to the release, and to the acquisition.
+pub type HandOff<'a> = BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)>;
 
 /// The result of [`QuorumNode::acquire_each_from`].
 #[derive(Clone, Debug)]

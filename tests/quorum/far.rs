@@ -12,7 +12,7 @@ use leasehold::{
     Acquire, Fence, Inspection, Listing, LockManager, MemoryStore, QuorumOptions, QuorumStore, ResourceName,
     StoreError, Token,
     env::{Draw, Random, RuntimeClock},
-    rules::{AcquiredFrom, Incarnation, Recovered, Report},
+    rules::{AcquiredFrom, HandOff, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, Grant, Hold, Inbox, Notifications, QuorumNode, Released, Renewal, Renewed,
         Replies, Reply, Store, Walk,
@@ -117,12 +117,7 @@ impl QuorumNode for FarNode {
         self.send(move |store| async move { store.acquire_each_from(&asked, first).await })
     }
 
-    fn hand_off_from<'a>(
-        &'a self,
-        from: &'a Hold,
-        to: &'a Arc<Acquisition>,
-        first: Fence,
-    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+    fn hand_off_from<'a>(&'a self, from: &'a Hold, to: &'a Arc<Acquisition>, first: Fence) -> HandOff<'a> {
         let (from, to) = (from.clone(), Arc::clone(to));
         self.send(move |store| async move { store.hand_off_from(&from, &to, first).await })
     }

@@ -11,7 +11,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use leasehold::{
     Fence, Inspection, Listing, MemoryStore, ResourceName, StoreError,
-    rules::{AcquiredFrom, Incarnation, Recovered, Report},
+    rules::{AcquiredFrom, HandOff, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, Hold, Inbox, Notifications, QuorumNode, Released, Renewal, Renewed, Replies,
         Reply, Store, Walk, join_replies,
@@ -160,12 +160,7 @@ impl QuorumNode for Link {
         reply.map(move |paced| paced.unwrap_or_else(failed)).boxed()
     }
 
-    fn hand_off_from<'a>(
-        &'a self,
-        from: &'a Hold,
-        to: &'a Arc<Acquisition>,
-        first: Fence,
-    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+    fn hand_off_from<'a>(&'a self, from: &'a Hold, to: &'a Arc<Acquisition>, first: Fence) -> HandOff<'a> {
         let (store, node, from, to) = (self.inner.clone(), self.node, from.clone(), Arc::clone(to));
         let history = Arc::clone(&self.network.history);
         let (note, ttl) = (self.notes(&to.hold, Some(wanted(Acquisition::clone(&to)).request)), to.ttl);

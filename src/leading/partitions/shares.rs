@@ -18,7 +18,8 @@ pub(super) fn partition_of(key: &[u8], partitions: u32) -> u32 {
 /// member has room. This is the one stable assignment, so a member more or less moves little else: over a random walk between
 /// 2 and 6 members, 1.15 times what balance alone requires.
 pub fn shares(members: &[Member], partitions: u32) -> Vec<usize> {
-    let (of_all, mut larger) = share_of(members.len(), partitions);
+    let (count, of) = (partitions as usize, members.len().max(1));
+    let (of_all, mut larger) = (count / of, count % of);
     let mut pairs = Vec::with_capacity(members.len() * partitions as usize);
     for (place, member) in members.iter().enumerate() {
         let weight = |partition: u32| xxh3_64_with_seed(member.name.as_bytes(), u64::from(partition));
@@ -35,12 +36,6 @@ pub fn shares(members: &[Member], partitions: u32) -> Vec<usize> {
         }
     }
     shares
-}
-
-/// Returns the number of partitions that each member has, and how many have one more.
-fn share_of(members: usize, partitions: u32) -> (usize, usize) {
-    let (partitions, members) = (partitions as usize, members.max(1));
-    (partitions / members, partitions % members)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ use crate::{
     core::{Fence, Moment, ResourceName},
     runtime::env::{Clock, SystemClock},
     store::{
-        Acquired, AcquiredAll, AcquiredFrom, Acquisition, HandedOff, Hold, HoldersNotified, Inbox,
+        Acquired, AcquiredAll, AcquiredFrom, Acquisition, HandOff, HandedOff, Hold, HoldersNotified, Inbox,
         Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register, RegisterWrite,
         Released, Renewal, Renewed, Replies, Reply, Report, Store, StoreError, ToHolders, Walk, join_replies,
     },
@@ -241,12 +241,7 @@ impl QuorumNode for MemoryStore {
         join_all((0..).zip(asked).map(acquire)).map(acquired_from).boxed()
     }
 
-    fn hand_off_from<'a>(
-        &'a self,
-        from: &'a Hold,
-        to: &'a Arc<Acquisition>,
-        first: Fence,
-    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+    fn hand_off_from<'a>(&'a self, from: &'a Hold, to: &'a Arc<Acquisition>, first: Fence) -> HandOff<'a> {
         let answer = self.answer(move |state, now| {
             let HandedOff { released, acquired, .. } = state.hand_off((from, to), false, Some(first), now);
             let (clock, recovered) = (Some(Fence::new(now.micros())), state.recovered.clone());

@@ -12,10 +12,10 @@ use redis::Value;
 use crate::{
     core::{Fence, Mode, ResourceName},
     store::{
-        Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandedOff, Hold, HoldersNotified,
-        Inbox, Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered, Register,
-        RegisterWrite, Released, Renewal, Renewed, Replies, Reply, Report, ServerLoad, Store, StoreError,
-        ToHolders, Walk, acquire_unless,
+        Acquired, AcquiredAll, AcquiredFrom, Acquisition, Durability, HandOff, HandedOff, Hold,
+        HoldersNotified, Inbox, Incarnation, Inspection, Listing, Notifications, QuorumNode, Recovered,
+        Register, RegisterWrite, Released, Renewal, Renewed, Replies, Reply, Report, ServerLoad, Store,
+        StoreError, ToHolders, Walk, acquire_unless,
         node::release_then_acquire_from,
         one_after_the_other,
         redis::{
@@ -203,12 +203,7 @@ impl QuorumNode for RedisStore {
         self.acquire_in_calls(asked, Some(first)).boxed()
     }
 
-    fn hand_off_from<'a>(
-        &'a self,
-        from: &'a Hold,
-        to: &'a Arc<Acquisition>,
-        first: Fence,
-    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+    fn hand_off_from<'a>(&'a self, from: &'a Hold, to: &'a Arc<Acquisition>, first: Fence) -> HandOff<'a> {
         if self.encoder.is_plain() || self.topology.is_cluster() {
             return release_then_acquire_from(self, from, to, first).boxed();
         }

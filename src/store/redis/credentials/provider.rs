@@ -247,11 +247,8 @@ impl CredentialFiles {
     fn read(&self) -> Result<Credentials, InvalidValue> {
         let read = |field, path: &PathBuf| {
             let wrong = |fault: &dyn fmt::Display| {
-                InvalidValue::new(
-                    field,
-                    format_args!("{}: {fault}", path.display()),
-                    "a file with one line of text",
-                )
+                let value = format_args!("{}: {fault}", path.display());
+                InvalidValue::new(field, value, "a file with one line of text")
             };
             let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
             match text.trim_end_matches(['\n', '\r']) {

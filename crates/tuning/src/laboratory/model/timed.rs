@@ -9,7 +9,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use leasehold::{
     Fence, Inspection, Listing, ResourceName, StoreError,
-    rules::{AcquiredFrom, Incarnation, Recovered, Report},
+    rules::{AcquiredFrom, HandOff, Incarnation, Recovered, Report},
     store::{
         Acquired, Acquisition, HandedOff, Hold, Inbox, Notification, Notifications, QuorumNode, Released,
         Renewal, Renewed, Replies, Reply, ServerLoad, Store, Walk,
@@ -221,12 +221,7 @@ impl QuorumNode for TimedStore {
         async move { answer.await.unwrap_or_else(|| AcquiredFrom::without_clock(late())) }.boxed()
     }
 
-    fn hand_off_from<'a>(
-        &'a self,
-        from: &'a Hold,
-        to: &'a Arc<Acquisition>,
-        first: Fence,
-    ) -> BoxFuture<'a, (Result<Released, StoreError>, AcquiredFrom)> {
+    fn hand_off_from<'a>(&'a self, from: &'a Hold, to: &'a Arc<Acquisition>, first: Fence) -> HandOff<'a> {
         if self.server.is_plain {
             return async move {
                 let released = self.release(from, Duration::ZERO).await;
