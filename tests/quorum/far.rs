@@ -10,7 +10,7 @@ use actix::Addr;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use leasehold::{
     Acquire, Fence, Inspection, Listing, LockManager, MemoryStore, QuorumOptions, QuorumStore, ResourceName,
-    StoreError, Token,
+    Token,
     env::{Draw, Random, RuntimeClock},
     rules::{AcquiredFrom, HandOff, Incarnation, Recovered, Report},
     store::{
