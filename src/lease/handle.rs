@@ -42,12 +42,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    pub(crate) const fn new(
-        state: Arc<LeaseShared>,
-        manager: Arc<ManagerLink>,
-        durability: Durability,
-    ) -> Self {
-        Self { state, manager, durability, released: false }
+    pub(crate) const fn new(state: Arc<LeaseShared>, link: Arc<ManagerLink>, durability: Durability) -> Self {
+        Self { state, manager: link, durability, released: false }
     }
 
     /// Releases a lease that was never handed to its caller. No minimum hold counts.

@@ -7,7 +7,7 @@ use leasehold_testing::history::Held;
 
 use super::{
     checks_of_faults,
-    leading::{Leaders, Led, Run, Ticks},
+    leading::{Leaders, Led, PARTITIONS, Run, Ticks},
     ledger::Ledger,
     limits::Allowed,
     revoked::Taken,
@@ -19,7 +19,7 @@ use crate::load::Report;
 /// The name of the facts.
 pub(crate) const NAME: &str = "soak_checks";
 
-const FACTS: [(&str, fn()); 8] = [
+const FACTS: [(&str, fn()); 9] = [
     ("a_double_hold_is_found_once_also_in_two_windows", double_holds),
     ("a_fence_is_compared_with_what_is_forgotten", fences),
     ("a_loss_that_is_told_late_is_found", late_losses),
@@ -27,6 +27,7 @@ const FACTS: [(&str, fn()); 8] = [
     ("a_conflict_of_what_is_revoked_is_excused_only_while_it_is_taken_by_force", forced),
     ("a_tick_runs_once_and_in_order", ticks),
     ("two_singletons_at_once_are_found", singletons),
+    ("two_owners_of_a_partition_and_one_without_an_owner_are_found", owners),
     ("memory_and_files_that_grow_are_found", growth),
 ];
 
@@ -207,6 +208,20 @@ fn singletons() {
     assert_eq!(found(&[led(1, 3, 1), led(2, 5, 2), led(3, 4, 1)]).0, 1, "the older one still works");
     assert_eq!(found(&[led(3, 3, 1)]).0, 1, "without a lease");
     assert_eq!(found(&[led(1, 4, 1), Led { by: 2, ..led(2, 5, 1) }]).0, 1, "one fence in two processes");
+}
+
+fn owners() {
+    let led = |at: u64, until: u64, fence| Led { at: at * SECOND, until: until * SECOND, fence, by: 1 };
+    let found = |owned: &[(u32, Led)]| {
+        let mut ledger = ledger();
+        ledger.add(0, Said { owned: owned.to_vec(), ..Said::default() });
+        ledger.check(100 * SECOND, false);
+        (ledger.violations.len(), ledger.unowned(2 * SECOND).len() as u32)
+    };
+    assert_eq!(found(&[(0, led(1, 3, 1)), (1, led(2, 4, 2)), (0, led(3, 5, 1))]), (0, PARTITIONS - 1));
+    assert_eq!(found(&[(0, led(1, 3, 1)), (0, Led { by: 2, ..led(2, 4, 1) })]), (1, PARTITIONS));
+    assert_eq!(found(&[(1, led(1, 3, 2)), (1, led(3, 5, 1))]).0, 1, "the older one still works");
+    assert_eq!(found(&[(2, led(3, 3, 1))]).0, 1, "without a lease");
 }
 
 fn growth() {

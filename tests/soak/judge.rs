@@ -81,7 +81,18 @@ impl Ledger {
         for (why, _) in documented {
             *self.totals.documented.entry(why).or_default() += 1;
         }
-        for (at, what) in self.leaders.check(settled) {
+        let led =
+            self.leaders.check(settled).into_iter().map(|(at, what)| (at, format!("singleton: {what}")));
+        let mut led: Vec<_> = led.collect();
+        for (partition, (owners, _)) in self.owners.iter_mut().enumerate() {
+            led.extend(
+                owners
+                    .check(settled)
+                    .into_iter()
+                    .map(|(at, what)| (at, format!("partition {partition}: {what}"))),
+            );
+        }
+        for (at, what) in led {
             match self.allowed.iter().find(|limit| limit.covers(at)) {
                 None => wrong.push(what),
                 Some(limit) => *self.totals.documented.entry(limit.why).or_default() += 1,

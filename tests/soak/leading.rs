@@ -1,4 +1,4 @@
-//! The schedule and the singleton of a process, and what they write down.
+//! The schedule, the singleton and the partitions of a process, and what they write down.
 
 use std::{
     collections::VecDeque,
@@ -10,6 +10,7 @@ use actix::{Actor, Addr, AsyncContext};
 use leasehold::{
     Acquire, LockManager,
     election::{Singleton, SingletonContext},
+    partitions::{Member, Partitions},
     schedule::{Schedule, Scheduler, Tick},
 };
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ use crate::load::micros;
 pub(super) const SCHEDULE: &str = "soak/schedule";
 /// The name of the singleton.
 pub(super) const SINGLETON: &str = "soak/singleton";
+/// The name of the partitions, and how many there are.
+const FLEET: &str = "soak/fleet";
+pub(super) const PARTITIONS: u32 = 6;
 
 const TTL: Duration = Duration::from_secs(3);
 /// The time from one tick to the next.
@@ -37,7 +41,7 @@ pub(super) struct Run {
     pub(super) at: u64,
 }
 
-/// A piece of work that the singleton did, at a moment in microseconds since the host was started.
+/// A piece of work that the singleton or the actor of a partition did, at a moment in microseconds since the host was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Led {
     pub(super) at: u64,
@@ -48,7 +52,11 @@ pub(super) struct Led {
     pub(super) by: u32,
 }
 
-struct Ticker(Notes);
+struct Ticker {
+    notes: Notes,
+    /// The number of its partition, unless it is the singleton.
+    partition: Option<u32>,
+}
 
 impl Actor for Ticker {
     type Context = SingletonContext<Self>;
@@ -59,15 +67,32 @@ impl Actor for Ticker {
             // Before the question, whose answer may wait for a turn on a processor.
             let at = micros();
             let until = at + ctx.lease().remaining().as_micros() as u64;
-            this.0.lock().unwrap().led.push(Led { at, until, fence, by: std::process::id() });
+            let led = Led { at, until, fence, by: std::process::id() };
+            let mut notes = this.notes.lock().unwrap();
+            match this.partition {
+                None => notes.led.push(led),
+                Some(partition) => notes.owned.push((partition, led)),
+            }
         });
     }
 }
 
-/// Starts both, the schedule only if the store has schedules.
-pub(super) fn start(locks: &Addr<LockManager>, notes: &Notes, schedules: bool) -> Option<Scheduler> {
-    let noted = Arc::clone(notes);
-    Singleton::start(locks, Acquire::new(SINGLETON).ttl(TTL), move || Ticker(Arc::clone(&noted))).unwrap();
+/// Starts all of them, the schedule only if the store has schedules.
+pub(super) fn start(
+    locks: &Addr<LockManager>,
+    notes: &Notes,
+    number: usize,
+    schedules: bool,
+) -> Option<Scheduler> {
+    let ticker = |partition| {
+        let notes = Arc::clone(notes);
+        move || Ticker { notes: Arc::clone(&notes), partition }
+    };
+    Singleton::start(locks, Acquire::new(SINGLETON).ttl(TTL), ticker(None)).unwrap();
+    let (member, noted) = (Member::new(format!("process-{number}")), Arc::clone(notes));
+    let of = move |partition| Ticker { notes: Arc::clone(&noted), partition: Some(partition) };
+    // It goes on when its handle is dropped.
+    drop(Partitions::start(locks, Acquire::new(FLEET).ttl(TTL), PARTITIONS, member, of).unwrap());
     let noted = Arc::clone(notes);
     let run = move |tick: Tick| {
         let noted = Arc::clone(&noted);
@@ -130,7 +155,7 @@ impl Ticks {
     }
 }
 
-/// The check of what the singletons of all processes did.
+/// The check of what the singletons, or the actors of one partition, of all processes did.
 #[derive(Debug, Default)]
 pub(super) struct Leaders {
     waiting: Vec<Led>,
@@ -150,11 +175,11 @@ impl Leaders {
         let mut found = Vec::new();
         for led in std::mem::replace(&mut self.waiting, rest) {
             if led.at >= led.until {
-                found.push((led.at, format!("a singleton worked without a valid lease: {led:?}")));
+                found.push((led.at, format!("one worked without a valid lease: {led:?}")));
             }
             let last = self.last.filter(|last| last.fence > led.fence);
             let beside = self.last.filter(|last| last.fence == led.fence && last.by != led.by).or(last);
-            found.extend(beside.map(|last| (led.at, format!("two singletons at once: {last:?}, {led:?}"))));
+            found.extend(beside.map(|last| (led.at, format!("two at once: {last:?}, {led:?}"))));
             self.terms += u64::from(self.last.is_none_or(|last| last.fence < led.fence));
             self.last = last.or(Some(led));
         }

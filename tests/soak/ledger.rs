@@ -11,7 +11,7 @@ use leasehold_testing::history::Held;
 use super::{
     failures,
     judge::Settled,
-    leading::{Leaders, Ticks},
+    leading::{Leaders, PARTITIONS, Ticks},
     limits::Allowed,
     revoked::Taken,
     spans::Spans,
@@ -67,6 +67,8 @@ pub(super) struct Ledger {
     pub(super) last_led: u64,
     pub(super) ticks: Ticks,
     pub(super) leaders: Leaders,
+    /// The owners of each partition, and the moment at which it worked last.
+    pub(super) owners: Vec<(Leaders, u64)>,
     pub(super) totals: Totals,
     pub(super) seconds: Vec<Second>,
     pub(super) violations: BTreeSet<String>,
@@ -89,6 +91,7 @@ impl Ledger {
             last_led: 0,
             ticks: Ticks::default(),
             leaders: Leaders::default(),
+            owners: (0..PARTITIONS).map(|_| Default::default()).collect(),
             totals: Totals::default(),
             seconds: Vec::new(),
             violations: BTreeSet::new(),
@@ -99,6 +102,11 @@ impl Ledger {
     /// Returns true if the schedule ran so often, once or twice, after a moment.
     pub(super) fn has_run(&self, times: usize, since: u64) -> bool {
         self.last_runs[times - 1] > since
+    }
+
+    /// Returns the partitions that have not worked after a moment.
+    pub(super) fn unowned(&self, since: u64) -> Vec<usize> {
+        (0..self.owners.len()).filter(|partition| self.owners[*partition].1 <= since).collect()
     }
 
     /// Adds what a process said.
@@ -119,6 +127,11 @@ impl Ledger {
         }
         self.last_led = said.led.iter().map(|led| led.at).fold(self.last_led, u64::max);
         self.leaders.add(&said.led);
+        for (partition, led) in said.owned {
+            let (owners, last) = &mut self.owners[partition as usize];
+            owners.add(&[led]);
+            *last = led.at.max(*last);
+        }
         self.totals.revoked.0 += said.taken.iter().map(|taken| taken.finished as u64).sum::<u64>();
         self.totals.revoked.1 += said.taken.iter().map(|taken| taken.taken as u64).sum::<u64>();
         self.taken.extend(said.taken);

@@ -29,6 +29,8 @@ pub(super) enum Lie {
     AStrangeFailure,
     /// Once it says that it worked as the singleton while another one did, with the same fence.
     ASingletonTwice,
+    /// Once it says that it worked on a partition while another one did, with the same fence.
+    APartitionTwice,
     /// It ends with a lease that it never gives back.
     ALeftover,
     /// It never gives back some memory, each second.
@@ -68,9 +70,14 @@ impl Liar {
                 }
             }
             Lie::ASingletonTwice => {
-                let again = said.led.last().map(|led| Led { at: led.at + 1, by: led.by + 1, ..*led });
+                let again = said.led.last().map(beside);
                 self.told = again.is_some();
                 said.led.extend(again);
+            }
+            Lie::APartitionTwice => {
+                let again = said.owned.last().map(|(partition, led)| (*partition, beside(led)));
+                self.told = again.is_some();
+                said.owned.extend(again);
             }
             Lie::Silence => {
                 said.report.unanswered.push("a lie".to_owned());
@@ -88,6 +95,11 @@ impl Liar {
             lie => self.told = said.report.held.iter_mut().any(|held| change(lie, held)),
         }
     }
+}
+
+/// The work of another process with the same fence.
+fn beside(led: &Led) -> Led {
+    Led { at: led.at + 1, by: led.by + 1, ..*led }
 }
 
 /// Changes a lease; returns false if it is of no use for that.

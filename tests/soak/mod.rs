@@ -1,5 +1,5 @@
-//! An hour of everything at once: every topology, all modes, a schedule, a singleton and revokes in each, while servers are killed and
-//! frozen, clocks jump, packets are lost, and callers come in bursts.
+//! An hour of everything at once: every topology, all modes, a schedule, a singleton, partitions and revokes in each, while servers are
+//! killed and frozen, clocks jump, packets are lost, and callers come in bursts.
 //!
 //! `LEASEHOLD_SOAK=1h` is its length; without it there is no soak. `LEASEHOLD_SOAK_SEED=7` gives the order of faults of that seed. The
 //! report goes to `target/soak`, or to the folder that `LEASEHOLD_SOAK_FOLDER` names. What a limit of `docs/limits.md` allows is

@@ -124,6 +124,9 @@ impl Facts<'_> {
             format!("{}, {}", it.ticks.runs, it.ticks.runners)
         });
         row("terms of the singleton", &|it| it.leaders.terms.to_string());
+        row("terms of the owners of partitions", &|it| {
+            it.owners.iter().map(|(owners, _)| owners.terms).sum::<u64>().to_string()
+        });
         row("histories accepted by an external checker", &|it| it.totals.accepted.to_string());
         row("losses told up to 0.1 s late, which no stall shows", &|it| it.totals.a_little_late.to_string());
         row("losses that a release found", &|it| it.totals.found_lost.to_string());
@@ -140,7 +143,7 @@ impl Facts<'_> {
 
     fn faults(&self) -> String {
         let mut text = "## Faults\n\n*Lasted* is from the fault until it was healed; *again* from then until every resource was granted, the \
-                        schedule had ticked and the singleton had worked. *Lost* are the leases that were lost in both times, without those \
+                        schedule had ticked, and the singleton and every partition had worked. *Lost* are the leases that were lost in both times, without those \
                         that a `Revoke` took.\n\n\
                         | topology | fault | times | lasted, longest | again, median | again, longest | lost | lost at once, most |\n\
                         |---|---|---|---|---|---|---|---|\n"

@@ -1,4 +1,5 @@
-//! One process of the soak: callers in all modes, a schedule, a singleton, holders that are revoked, and what it says each second.
+//! One process of the soak: callers in all modes, a schedule, a singleton, partitions, holders that are revoked, and what it says each
+//! second.
 
 use std::{
     cell::Cell,
@@ -51,6 +52,8 @@ pub(super) struct Said {
     pub(super) report: Report,
     pub(super) runs: Vec<Run>,
     pub(super) led: Vec<Led>,
+    /// What the actors of partitions did, each with its partition.
+    pub(super) owned: Vec<(u32, Led)>,
     pub(super) taken: Vec<Taken>,
     /// True for its last line.
     pub(super) is_last: bool,
@@ -66,7 +69,7 @@ pub(super) fn run(task: Task) {
         let mut work = Work::start(task.plan.clone(), &folder, task.number as u64);
         let notes = Notes::default();
         let _witness = actix_rt::spawn(look_for_stalls(Rc::clone(&work.report)));
-        let _leading = leading::start(&work.managers[0], &notes, task.schedules);
+        let _leading = leading::start(&work.managers[0], &notes, task.number, task.schedules);
         let revoked = revoked::start(&work, &notes, &task);
         let mut liar = task.lie.map(Lie::begin);
         let (mut bursts, mut told) = (Vec::new(), 0);

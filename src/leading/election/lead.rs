@@ -136,12 +136,9 @@ impl Looking {
 }
 
 /// Asks the store who leads. A holder that only keeps the resource closed does not.
-pub(super) fn leader(
-    locks: &Addr<LockManager>,
-    name: &ResourceName,
-) -> impl Future<Output = Leading> + use<> {
+pub(super) fn leader(locks: &Addr<LockManager>, of: &ResourceName) -> impl Future<Output = Leading> + use<> {
     let leads = |holder: &Holder| holder.state == HolderState::Holding;
-    inspect(locks, name, 1).map_ok(move |inspection| inspection.holders.into_iter().find(leads))
+    inspect(locks, of, 1).map_ok(move |inspection| inspection.holders.into_iter().find(leads))
 }
 
 /// Asks who holds a resource, and who waits for it.

@@ -182,7 +182,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
             if look != this.look {
                 return;
             }
-            match this.looked(answer, ctx) {
+            match this.saw(answer, ctx) {
                 Some(pause) => drop(ctx.run_later(pause, move |this, ctx| {
                     if look == this.look {
                         this.look(ctx);
@@ -194,11 +194,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Keeper<A> {
     }
 
     /// Returns the pause until the next look; `None` if the lock manager has gone.
-    fn looked(
-        &mut self,
-        answer: Result<Inspection, InspectError>,
-        ctx: &mut Context<Self>,
-    ) -> Option<Duration> {
+    fn saw(&mut self, answer: Result<Inspection, InspectError>, ctx: &mut Context<Self>) -> Option<Duration> {
         let every = self.candidacy.look_every;
         match answer {
             Ok(inspection) => {

@@ -105,12 +105,7 @@ impl AcquireSpan {
         true
     }
 
-    pub(crate) fn ended(
-        &self,
-        outcome: &'static str,
-        (attempts, waited): (u32, Duration),
-        fence: Option<Fence>,
-    ) {
+    pub(crate) fn ended(&self, outcome: &str, (attempts, waited): (u32, Duration), fence: Option<Fence>) {
         if let Some(fence) = fence {
             self.span.0.record("fence", fence.get());
         }
@@ -124,14 +119,10 @@ impl AcquireSpan {
 pub(crate) struct LeaseSpan(Span);
 
 impl LeaseSpan {
-    pub(crate) fn new(
-        acquire: &AcquireSpan,
-        (resource, token, mode): Subject<'_>,
-        fence: Option<Fence>,
-    ) -> Self {
+    pub(crate) fn new(of: &AcquireSpan, (resource, token, mode): Subject<'_>, fence: Option<Fence>) -> Self {
         let token = token.prefix();
         // No child of the caller's span: a subscriber keeps that open for as long as it has children.
-        let span = acquire.span.beside(|| {
+        let span = of.span.beside(|| {
             info_span!(
                 target: "leasehold", parent: None, "lease", %resource, %token, %mode, fence = Empty, outcome = Empty
             )
@@ -140,10 +131,10 @@ impl LeaseSpan {
             span.record("fence", fence.get());
         }
         #[cfg(feature = "opentelemetry")]
-        if trace::continue_in(&span, &acquire.span.0) {
+        if trace::continue_in(&span, &of.span.0) {
             return Self(span);
         }
-        span.follows_from(&acquire.span.0);
+        span.follows_from(&of.span.0);
         Self(span)
     }
 

@@ -34,7 +34,13 @@ impl Quorum {
     /// Starts the work on the pending releases of a node, if the books say that it begins.
     pub(super) fn work_off_if(self: &Arc<Self>, begins: bool, node: usize) {
         if begins {
-            tokio::spawn(work_off(Arc::clone(self), node));
+            // Made here, because a task whose runtime ends at once does not begin.
+            tokio::spawn(work_off(Taken {
+                quorum: Arc::clone(self),
+                node,
+                pending: Vec::new(),
+                done: false,
+            }));
         }
     }
 
@@ -79,10 +85,10 @@ impl Quorum {
 }
 
 /// Executes the pending releases of a node until none is left.
-async fn work_off(quorum: Arc<Quorum>, node: usize) {
+async fn work_off(mut taken: Taken) {
     const AT_ONCE: usize = 256;
     let mut pauses = Doubling::new(Duration::from_millis(20), Duration::from_secs(1));
-    let mut taken = Taken { quorum: &quorum, node, pending: Vec::new(), done: false };
+    let (quorum, node) = (Arc::clone(&taken.quorum), taken.node);
     loop {
         let now = quorum.now();
         taken.pending = quorum.books(|books| books.releases[node].take(AT_ONCE, now));
@@ -124,14 +130,14 @@ async fn send(quorum: &Quorum, node: usize, pending: &[PendingRelease], now: Mom
 
 /// The releases in progress. If the runtime and with it the task end meanwhile, they are pending again, and the next
 /// release that is queued starts the work again.
-struct Taken<'a> {
-    quorum: &'a Quorum,
+struct Taken {
+    quorum: Arc<Quorum>,
     node: usize,
     pending: Vec<PendingRelease>,
     done: bool,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for Taken {
     fn drop(&mut self) {
         if !self.done {
             let taken = std::mem::take(&mut self.pending);

@@ -34,8 +34,8 @@ pub(super) struct Books {
     pub(super) fence_clock: FenceClock,
     pub(super) lessons: LessonTimes,
     subscribers: HashMap<Inbox, UnboundedSender<Notification>>,
-    /// The tokens that verbs are releasing on all nodes.
-    releasing: Vec<Token>,
+    /// The tokens that verbs are releasing on all nodes, with the number of these verbs.
+    releasing: HashMap<Token, usize>,
 }
 
 /// The times of the lessons that nodes were taught.
@@ -75,14 +75,17 @@ impl Books {
             fence_clock: FenceClock::default(),
             lessons: LessonTimes::default(),
             subscribers: HashMap::new(),
-            releasing: Vec::new(),
+            releasing: HashMap::new(),
         }
     }
 
-    /// Begins the release of these holds by a verb, and forgets them. Until its end nothing else releases them: nodes that execute
-    /// that first would deny that they held. Returns the number of the latest attempt.
+    /// Begins the release of these holds by a verb, and forgets them. Until its end no other release of them is sent: nodes that
+    /// execute that first would deny that they held. Returns the number of the latest attempt.
     pub(super) fn begin_release<'a>(&mut self, holds: impl Iterator<Item = &'a Hold> + Clone) -> u64 {
-        self.releasing.extend(holds.clone().map(|hold| hold.token));
+        for hold in holds.clone() {
+            *self.releasing.entry(hold.token).or_default() += 1;
+            self.releases.iter_mut().for_each(|releases| releases.hold_back(hold.token));
+        }
         self.forget(holds)
     }
 
@@ -165,9 +168,8 @@ impl Books {
     /// Ends the release of these tokens by a verb. Returns the nodes on which other releases of them are set aside.
     pub(super) fn end_release(&mut self, tokens: impl Iterator<Item = Token> + Clone) -> Vec<(usize, Token)> {
         for token in tokens.clone() {
-            if let Some(at) = self.releasing.iter().position(|releasing| *releasing == token) {
-                self.releasing.swap_remove(at);
-            }
+            let verbs = self.releasing.remove(&token).unwrap_or_default();
+            self.releasing.extend((verbs > 1).then(|| (token, verbs - 1)));
         }
         let on = |(node, releases): (usize, &NodeReleases)| {
             let aside = tokens.clone().filter(|token| releases.aside.contains_key(token));
@@ -180,13 +182,16 @@ impl Books {
     /// Returns true if the caller has to start the work.
     #[must_use]
     pub(super) fn release_later(&mut self, node: usize, pending: PendingRelease) -> bool {
-        let token = pending.hold.token;
-        if self.tokens.is_wanted_since(token, pending.attempt) || self.releasing.contains(&token) {
+        if self.is_held_back(&pending) {
             self.releases[node].set_aside(pending);
             return false;
         }
-        let waits = self.tokens.is_wanted(token);
+        let waits = self.tokens.is_wanted(pending.hold.token);
         self.releases[node].queue(if waits { pending } else { pending.without_place() })
+    }
+
+    fn is_held_back(&self, PendingRelease { hold, attempt, .. }: &PendingRelease) -> bool {
+        self.tokens.is_wanted_since(hold.token, *attempt) || self.releasing.contains_key(&hold.token)
     }
 
     /// Queues again, in the name of this attempt, the release of what an earlier attempt left on a node that was not
@@ -201,8 +206,8 @@ impl Books {
 
     /// Puts back a release that has failed.
     pub(super) fn failed(&mut self, node: usize, pending: PendingRelease, error: &StoreError) {
-        let is_wanted = self.tokens.is_wanted_since(pending.hold.token, pending.attempt);
-        self.releases[node].failed(pending, is_wanted, error.certainty());
+        let is_held_back = self.is_held_back(&pending);
+        self.releases[node].failed(pending, is_held_back, error.certainty());
     }
 
     /// Stops the work on the pending releases of this node, and puts back those that were taken and are not settled.

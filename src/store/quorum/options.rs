@@ -81,6 +81,12 @@ pub(super) struct Timeouts {
 }
 
 impl Timeouts {
+    /// Returns the timeouts for a call about so many leases: a shutdown may release very many at once.
+    pub(super) fn for_each_of(self, leases: usize) -> Self {
+        let times = 1 + (leases / 256) as u32;
+        Self { met: self.met * times, new: self.new * times }
+    }
+
     /// Returns the timeouts for a second round after `spent`. Nodes that are connected by now have their whole timeout.
     pub(super) fn second_round(self, spent: Duration) -> Self {
         Self { met: self.met, new: self.new.saturating_sub(spent).max(self.met) }

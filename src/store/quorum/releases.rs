@@ -88,7 +88,7 @@ pub(super) enum ReleaseState {
 #[derive(Debug, Default)]
 pub(super) struct NodeReleases {
     pending: BTreeMap<Token, PendingRelease>,
-    /// Pending releases whose token is wanted again, kept until it is known if the node was reached.
+    /// Pending releases whose token is wanted again, kept until it is known if the node was reached, or is being released by a verb.
     pub(super) aside: HashMap<Token, PendingRelease>,
     /// Tokens whose release failed and may still be executed, and the time until which that is expected.
     in_flight: HashMap<Token, Moment>,
@@ -126,10 +126,15 @@ impl NodeReleases {
 
     /// Holds the pending release of a token back. Returns true if its release is already in flight.
     pub(super) fn want_again(&mut self, token: Token, now: Moment) -> bool {
+        self.hold_back(token);
+        self.is_in_flight(token, now)
+    }
+
+    /// Sets the pending release of a token aside.
+    pub(super) fn hold_back(&mut self, token: Token) {
         if let Some(pending) = self.pending.remove(&token) {
             self.set_aside(pending);
         }
-        self.is_in_flight(token, now)
     }
 
     /// Returns true if a release of this token may still be executed, so that the node does not count for it.
@@ -185,8 +190,8 @@ impl NodeReleases {
         self.note_answer(token)
     }
 
-    /// Puts back a release that failed: in flight if it may still be executed, and pending too unless its token is wanted.
-    pub(super) fn failed(&mut self, pending: PendingRelease, is_wanted: bool, certainty: Certainty) {
+    /// Puts back a release that failed: in flight if it may still be executed, and pending too unless it is held back.
+    pub(super) fn failed(&mut self, pending: PendingRelease, is_held_back: bool, certainty: Certainty) {
         let token = pending.hold.token;
         if certainty == Certainty::Unknown {
             let end = self.in_flight.entry(token).or_insert(pending.end + AFTER);
@@ -194,7 +199,7 @@ impl NodeReleases {
         }
         let then_repair = self.note_answer(token);
         let pending = PendingRelease { then_repair, ..pending };
-        if is_wanted {
+        if is_held_back {
             self.set_aside(pending);
         } else {
             self.pending.insert(token, pending);

@@ -150,7 +150,7 @@ pub(super) async fn release(
     let (sent, releases): (_, Arc<[_]>) = (quorum.now(), releases.into());
     let attempt = quorum.books(|books| books.begin_release(releases.iter().map(|(hold, _)| hold)));
     let mut round = each_node(&quorum, &releases);
-    let timeouts = quorum.options.timeouts();
+    let timeouts = quorum.options.timeouts().for_each_of(releases.len());
     decide(&mut round, releases.len(), timeouts, RELEASED).await;
     let answer = |which| released(&round, which, timeouts.met);
     drop(reply.send((0..releases.len()).map(answer).collect()));

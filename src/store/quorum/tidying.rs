@@ -16,6 +16,11 @@ use crate::{
     store::{Acquisition, Grant},
 };
 
+/// Returns the ballots on a request, each with its node.
+fn ballots(votes: &Round<Ballot>, which: usize) -> impl Iterator<Item = (usize, &Ballot)> {
+    votes.on(which).enumerate().filter_map(|(node, ballot)| Some((node, ballot?)))
+}
+
 impl QuorumAttempt {
     /// Ends the attempt on each request: it is granted, waits, or everything that it left is released. Raises the fence of
     /// nodes that gave a smaller one. All that also goes for nodes that answer late.
@@ -31,12 +36,11 @@ impl QuorumAttempt {
             let end = ticket.map(|ticket| self.quorum.now() + ticket.ttl);
             if granted[which].is_some() {
                 self.hold_where_named(&votes, which);
+                ballots(&votes, which).for_each(|(node, ballot)| self.left_by_grant(node, which, ballot));
             } else if self.quorum.books(|books| books.tokens.finish(self.number, &asked.hold, end)) {
                 self.wait(&votes, which);
             } else if !planted!("what a node grants to a failed attempt is left there") {
-                let ballots = votes.on(which).enumerate();
-                let ballots = ballots.filter_map(|(node, ballot)| Some((node, ballot?)));
-                ballots.for_each(|(node, ballot)| self.release_later(node, which, ballot));
+                ballots(&votes, which).for_each(|(node, ballot)| self.release_later(node, which, ballot));
             }
         }
         let given = (0..).zip(granted).filter_map(|(which, grant)| Some((which, (*grant)?.fence?)));
@@ -49,6 +53,24 @@ impl QuorumAttempt {
             self.raise_later(node, unwritten.iter().copied().filter(is_smaller).collect());
         }
         self.await_late(votes, granted).await;
+    }
+
+    /// Handles a ballot that failed for a token that is granted. What may still be executed is released with the token.
+    fn left_by_grant(&self, node: usize, which: usize, ballot: &Ballot) {
+        if !matches!(ballot, Ballot::Failed(_)) || !ballot.may_hold() && !self.granted_first(ballot) {
+            return;
+        }
+        let (pending, now) = (self.left(which, ballot), self.quorum.now());
+        let is_over = self.quorum.books(|books| {
+            let is_over = !books.tokens.holds_since(pending.hold.token, self.number, now);
+            if !is_over {
+                books.releases[node].set_aside(pending);
+            }
+            is_over
+        });
+        if is_over {
+            self.release_later(node, which, ballot);
+        }
     }
 
     /// Has a token that is granted hold also on nodes that named it as next after it was counted.
@@ -64,11 +86,10 @@ impl QuorumAttempt {
     /// Leaves a request in the queues. If its votes were split, it gives way on the nodes that granted it.
     fn wait(&self, votes: &Round<Ballot>, which: usize) {
         let mut split = Vec::new();
-        for (node, ballot) in votes.on(which).enumerate() {
-            match ballot {
-                Some(ballot) if ballot.grant().is_some() => split.push(node),
-                Some(ballot) => self.left_by_waiter(node, which, ballot),
-                None => {}
+        for (node, ballot) in ballots(votes, which) {
+            match ballot.grant() {
+                Some(_) => split.push(node),
+                None => self.left_by_waiter(node, which, ballot),
             }
         }
         let quorum = &self.quorum;
@@ -113,6 +134,7 @@ impl QuorumAttempt {
                         let unraised =
                             grant.fence.filter(|_| ballot.may_hold() && ballot.fence() < grant.fence);
                         raises.extend(unraised.map(|fence| (which, fence)));
+                        self.left_by_grant(node, which, ballot);
                     }
                     None if self.quorum.books(|books| books.tokens.waits_since(token, self.number)) => {
                         match ballot.grant() {

@@ -83,13 +83,8 @@ impl RedisStore {
     }
 
     /// Returns the answers that follow from what the commands did.
-    async fn judge(
-        &self,
-        asked: &[Arc<Acquisition>],
-        raised: Raised,
-        answer: ThinAnswer,
-    ) -> Answers<Acquired> {
-        let ThinAnswer { last, is_undisturbed, granted, error } = answer;
+    async fn judge(&self, asked: &[Arc<Acquisition>], raised: Raised, said: ThinAnswer) -> Answers<Acquired> {
+        let ThinAnswer { last, is_undisturbed, granted, error } = said;
         let before = last.map(|last| last.saturating_sub(asked.len() as u64));
         let least =
             if planted!("a counter of fences that was set back is added to") { 0 } else { raised.seen };

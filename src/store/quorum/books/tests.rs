@@ -183,4 +183,18 @@ fn what_a_late_node_has_is_not_released_before_the_answer_to_the_release_of_the_
     assert_eq!((ends(), ends()), (vec![(0, token)], vec![(0, token)]));
     assert!(books.release_again(0, token, first));
     assert!(books.releases_next(0).is_some());
+    assert!(books.releasing.is_empty());
+}
+
+#[test]
+fn neither_a_pending_release_nor_one_that_fails_is_sent_while_a_verb_releases_the_lease() {
+    let (mut books, asked) = (Books::new(2), asked());
+    let (first, token) = (books.begins(&asked), asked.hold.token);
+    books.tokens.finish(first, &asked.hold, None);
+    assert!(books.release_later(0, pending(&asked, first)) && books.release_later(1, pending(&asked, first)));
+    let sent = books.releases_next(1).unwrap();
+    books.begin_release([&asked.hold].into_iter());
+    books.failed(1, sent, &StoreError::unavailable("away"));
+    assert!(books.releases_next(0).is_none() && books.releases_next(1).is_none());
+    assert_eq!(books.end_release([token].into_iter()), [(0, token), (1, token)]);
 }

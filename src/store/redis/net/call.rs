@@ -164,15 +164,11 @@ impl Call {
     }
 
     /// Sends it with `ASKING` in front of it, or with the question for confirmations behind it.
-    async fn send_pipeline(
-        &self,
-        connection: &mut MultiplexedConnection,
-        asking: bool,
-    ) -> RedisResult<Value> {
+    async fn send_pipeline(&self, connection: &mut MultiplexedConnection, asks: bool) -> RedisResult<Value> {
         // All in one pipeline: `ASKING` counts only for the command that follows it. The error of a pipeline would not
         // tell all that the server said, and a failure of `WAIT` does not change that the call was executed.
         let mut pipeline = redis::pipe();
-        if asking {
+        if asks {
             pipeline.cmd("ASKING").ignore();
         }
         pipeline.add_command(self.command.clone()).ignore_errors();

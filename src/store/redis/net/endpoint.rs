@@ -99,14 +99,9 @@ pub(crate) struct Sentinels {
 }
 
 impl Sentinels {
-    pub(crate) fn new(
-        sentinels: Vec<Server>,
-        service: String,
-        nodes: Nodes,
-        connect_timeout: Duration,
-    ) -> Self {
+    pub(crate) fn new(sentinels: Vec<Server>, service: String, nodes: Nodes, timeout: Duration) -> Self {
         let (known, checked) = (watch::Sender::default(), Mutex::default());
-        Self { sentinels, service, nodes, within: connect_timeout / 2, known, checked }
+        Self { sentinels, service, nodes, within: timeout / 2, known, checked }
     }
 
     /// Asks the sentinels in the background, if the last time was long enough ago.

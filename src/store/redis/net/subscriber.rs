@@ -119,12 +119,7 @@ impl Subscription {
     }
 
     /// Returns the next notification; `None` if the connection is gone, or leads to a server that is no longer the master.
-    async fn next(
-        &mut self,
-        endpoint: &Endpoint,
-        channels: &[String],
-        within: Duration,
-    ) -> Option<Notification> {
+    async fn next(&mut self, from: &Endpoint, channels: &[String], within: Duration) -> Option<Notification> {
         loop {
             tokio::select! {
                 message = self.messages.next() => {
@@ -132,17 +127,17 @@ impl Subscription {
                         return Some(notification);
                     }
                 }
-                () = endpoint.moved(self.master.as_ref()) => return None,
+                () = from.moved(self.master.as_ref()) => return None,
                 () = outdated(&self.login, self.keep_until) => {
                     // A subscription takes no login. Until there is another one, this one stays.
-                    if let Ok(Ok(new)) = timeout(within, Self::open(endpoint, channels)).await {
+                    if let Ok(Ok(new)) = timeout(within, Self::open(from, channels)).await {
                         *self = new;
                         return Some(Notification::Subscribed);
                     }
                     self.keep_until = Instant::now() + LONGEST_PAUSE;
                 }
                 () = sleep_until(self.next_heartbeat) => {
-                    if endpoint.has_moved(self.master.as_ref()) {
+                    if from.has_moved(self.master.as_ref()) {
                         return None;
                     }
                     self.ping(within).await?;

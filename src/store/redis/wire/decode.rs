@@ -195,17 +195,12 @@ pub(crate) fn scanned(answer: Value) -> Result<(u64, Vec<Vec<u8>>), StoreError> 
     redis::from_redis_value(answer).map_err(|_| senseless("no cursor with keys"))
 }
 
-pub(crate) fn holder(
-    token: &str,
-    state: &str,
-    remaining: Duration,
-    record: &str,
-) -> Result<Holder, StoreError> {
+pub(crate) fn holder(token: &str, state: &str, left: Duration, record: &str) -> Result<Holder, StoreError> {
     let HolderRecord { fence, mode, owner, metadata } =
         record::read(record).ok_or_else(|| StoreError::corrupt(NO_RECORD))?;
     let token = token.parse().map_err(|_| StoreError::corrupt(NO_TOKEN))?;
     let state = if state == "holding" { HolderState::Holding } else { HolderState::Closed };
-    Ok(Holder { token, mode, state, owner, fence, remaining, held_for: None, metadata })
+    Ok(Holder { token, mode, state, owner, fence, remaining: left, held_for: None, metadata })
 }
 
 fn granted(parts: &mut Fields, asked: Mode) -> Result<Grant, StoreError> {
