@@ -15,6 +15,8 @@ pub(crate) struct RenewalPlan {
     pub max_hold: Option<Duration>,
     /// The largest age of the worker's last report at a renewal; `None` requires no report.
     pub heartbeat: Option<Duration>,
+    /// True if it is renewed at the same moments as all others of its manager with this interval of which this is true.
+    pub in_step: bool,
 }
 
 /// The renewals of one lease: its plan, and its progress.
@@ -82,7 +84,7 @@ mod tests {
     use crate::core::made_up::at_secs as at;
 
     const ENDLESS: RenewalPlan =
-        RenewalPlan { interval: None, max_renewals: None, max_hold: None, heartbeat: None };
+        RenewalPlan { interval: None, max_renewals: None, max_hold: None, heartbeat: None, in_step: false };
 
     #[test]
     fn a_plan_without_bounds_is_renewed_for_ever() {

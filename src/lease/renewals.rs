@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    core::{LeaseStatus, Moment, jitter, one_line},
+    core::{LeaseStatus, Moment, RenewalPlan, jitter, one_line},
     lease::{LeaseChange, LeaseShared, shared::Present},
     listeners::LockEvent,
     store::{Metadata, StoreError},
@@ -145,7 +145,12 @@ impl LeaseShared {
 
     /// Returns the moment of the next renewal after one that was sent at this moment, if it is renewed by itself.
     pub(crate) fn renewal_after(&self, sent: Moment) -> Option<Moment> {
-        let interval = self.terms.plan.interval?;
+        let RenewalPlan { interval, in_step, .. } = self.terms.plan;
+        let interval = interval?;
+        if in_step {
+            // At one tick for all, whenever each was granted.
+            return Some((sent + interval).on_tick(interval));
+        }
         // The same share for all renewals of a lease, and another one for each lease.
         let mut pause = jitter(interval, self.hold().token.spread());
         if self.set().first().is_some_and(|first| *first != self.hold().token) {

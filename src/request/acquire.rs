@@ -109,6 +109,7 @@ pub(crate) struct Options {
     pub(crate) min_hold: Duration,
     pub(crate) lock_delay: Duration,
     pub(crate) heartbeat: Option<Duration>,
+    pub(crate) in_step: bool,
     pub(crate) bound_to: Option<LifeSign>,
     pub(crate) events: Option<Recipient<LeaseEvent>>,
     /// True if the listener of the events hears of a shutdown alone.

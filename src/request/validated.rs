@@ -154,7 +154,7 @@ fn waiting(
 }
 
 fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<RenewalPlan, InvalidValue> {
-    let Options { no_renew, renew_every, max_renewals, max_hold, heartbeat, .. } = *options;
+    let Options { no_renew, renew_every, max_renewals, max_hold, heartbeat, in_step, .. } = *options;
     for (field, is_given) in [
         ("renew_every", renew_every.is_some()),
         ("max_renewals", max_renewals.is_some()),
@@ -173,7 +173,7 @@ fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<Rene
         return Err(InvalidValue::new("max_hold", exact(most), allowed));
     }
     let interval = renew_every.unwrap_or_else(|| settings.lease.renewal_interval_of(ttl));
-    Ok(RenewalPlan { interval: (!no_renew).then_some(interval), max_renewals, max_hold, heartbeat })
+    Ok(RenewalPlan { interval: (!no_renew).then_some(interval), max_renewals, max_hold, heartbeat, in_step })
 }
 
 fn metadata(told: Metadata, about: &Arc<Metadata>) -> Result<Arc<Metadata>, InvalidValue> {

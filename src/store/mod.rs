@@ -236,12 +236,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// the last call about it.
     ///
     /// A store that has no registers answers [`StoreError::Unsupported`], and cannot be used for schedules.
-    fn register<'a>(
-        &'a self,
-        name: &'a ResourceName,
-        write: Option<&'a RegisterWrite>,
-    ) -> Reply<'a, Register> {
-        let _ = (name, write);
+    fn register<'a>(&'a self, of: &'a ResourceName, write: Option<&'a RegisterWrite>) -> Reply<'a, Register> {
+        let _ = (of, write);
         async { Err(StoreError::unsupported("registers", "schedules need a store that has them")) }.boxed()
     }
 

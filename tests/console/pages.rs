@@ -1,13 +1,13 @@
 //! The pages: each is whole, escapes what strangers say, and says what it does not know.
 
-use std::time::Duration;
+use std::{future::pending, time::Duration};
 
 use actix_web::test::TestRequest;
 use futures_util::future::join_all;
 use leasehold::{
     Acquire, Config,
     partitions::{Member, Partitions},
-    schedule::Schedule,
+    schedule::{Recover, Schedule},
 };
 use leasehold_tuning::tuner::Tuner;
 use serde_json::{Value, json};
@@ -316,5 +316,22 @@ fn a_tuner_tells_the_console() {
         );
         let settings = &site.get_json("api/tuning").await["settings"];
         assert_eq!(settings["backoff"], "100ms to 1s, times 2, any number of attempts");
+    });
+}
+
+#[test]
+fn a_run_that_is_repeated_is_told_from_the_first_attempt() {
+    in_virtual_time(|| async {
+        let site = Site::new();
+        let schedule = || Schedule::every(secs(5)).named("report").recover(Recover::Again { at_most: 1 });
+        let first = schedule().start(&site.locks, async |_| pending::<()>().await).unwrap();
+        sleep(secs(6)).await;
+        first.stop().await;
+        let second = schedule().start(&site.locks, async |_| ()).unwrap();
+        sleep(secs(3)).await;
+        site.look().await;
+        let page = site.get("schedules").await.text;
+        assert_eq!(page.matches(" (attempt 2)").count(), 1, "{page}");
+        second.stop().await;
     });
 }

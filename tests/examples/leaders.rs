@@ -135,6 +135,15 @@ fn the_examples_are_short() {
         let lines = work.take_while(|line| *line != "}").count() + 1 + 2;
         assert!(lines <= most, "the part of {name} that an application has to write has {lines} lines");
     }
+    // The actor, its message, the handler, and the statement that starts them.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/partitions.rs");
+    let text = std::fs::read_to_string(path).unwrap();
+    let own = text
+        .lines()
+        .skip_while(|line| !line.starts_with("/// The actor of "))
+        .filter(|line| !line.is_empty());
+    let lines = own.take_while(|line| !line.starts_with("fn join(")).count() + 2;
+    assert!(lines <= 25, "the part of partitions that an application has to write has {lines} lines");
     // The handler, the answer if it fails, and the statements about the lock manager.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/axum_orders/main.rs");
     let text = std::fs::read_to_string(path).unwrap();

@@ -169,6 +169,22 @@ fn a_job_goes_from_one_process_to_another_under_one_lock() {
 }
 
 #[test]
+fn processes_share_partitions_and_the_rest_takes_those_of_one_that_is_killed() {
+    let server = RedisServer::start();
+    let start = |name| {
+        let options = ["--store", &server.url(), "--name", name, "--members", "1", "--for", "10m"];
+        Program::start("partitions", &options)
+    };
+    let (mut first, mut second) = (start("a"), start("b"));
+    let shown = [&mut first, &mut second].map(|member| member.hears("partitions: 32; customer/7 "));
+    let here = shown.iter().filter(|line| line.ends_with(" times here")).count();
+    let there = shown.iter().filter(|line| line.contains("is counted by ")).count();
+    assert_eq!((here, there), (1, 1), "{shown:?}");
+    drop(second);
+    first.hears("partitions: 64; customer/7 was counted ");
+}
+
+#[test]
 fn readers_share_and_the_writer_is_alone() {
     let server = RedisServer::start();
     for store in ["memory://", &server.url()] {

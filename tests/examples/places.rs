@@ -32,6 +32,7 @@ fn the_examples_run_in_a_directory_without_a_file() {
     let briefly = &["--for", "100ms"];
     for (name, arguments) in [
         ("lottery", &[][..]),
+        ("partitions", briefly),
         ("readers", briefly),
         ("renderers", briefly),
         ("scheduler", briefly),

@@ -17,7 +17,10 @@ use leasehold_testing::{
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use rusqlite::Connection;
 
-use super::process::{DATABASE, NAME, PARTITIONS, Said, TEST, TICK, TTL, URL, fences};
+use super::{
+    owners::{Violations, judge},
+    process::{DATABASE, NAME, PARTITIONS, Said, TEST, TICK, TTL, URL, fences},
+};
 use crate::election::{
     fleet::from_environment,
     gaps::{Absence, Tick, Witness},
@@ -47,8 +50,12 @@ struct Fleet<'a> {
     said: Receiver<(usize, Said)>,
     /// The work on each partition. Its process is the place of the member.
     work: BTreeMap<u32, Vec<Tick>>,
-    refused: usize,
-    absent: Vec<Absence>,
+    /// What the database refused, with the end of the lease that it was done under.
+    refused: Vec<(u32, Tick)>,
+    /// The places that partitions were said to have, and when.
+    there: Vec<(u32, u64, usize)>,
+    /// When processes were dead or frozen, with their places.
+    absent: Vec<(usize, Absence)>,
     /// The moves that the changes of members required.
     needed: usize,
 }
@@ -64,7 +71,8 @@ impl<'a> Fleet<'a> {
             say,
             said,
             work: BTreeMap::new(),
-            refused: 0,
+            refused: Vec::new(),
+            there: Vec::new(),
             absent: Vec::new(),
             needed: 0,
         };
@@ -97,7 +105,10 @@ impl<'a> Fleet<'a> {
                 Said::Work { partition, at, until, fence } => {
                     self.work.entry(partition).or_default().push(Tick { at, until, fence, process });
                 }
-                Said::Refused { .. } => self.refused += 1,
+                Said::Refused { partition, at, until, fence } => {
+                    self.refused.push((partition, Tick { at, until, fence, process }));
+                }
+                Said::There { partition, at, place } => self.there.push((partition, at, place)),
             }
         }
     }
@@ -139,25 +150,48 @@ impl<'a> Fleet<'a> {
         else {
             return;
         };
+        // To others and back. Nobody has to take what is there again before its leases end.
         let share = PARTITIONS as usize / well.len();
+        let moves = if away >= 2 * TTL / 3 { 2 * share } else { 0 };
         match self.rng.random_range(0..3) {
             0 => {
-                self.absent.push(Absence::killed(micros()));
+                self.absent.push((place, Absence::killed(micros())));
                 member.process.kill();
-                self.needed += 2 * share;
+                self.needed += moves;
             }
             1 => {
                 member.process.pause();
                 self.places[place] = Place::Frozen { member, since: micros(), until };
-                self.needed += 2 * share;
+                self.needed += moves;
             }
             _ => {
-                self.absent.push(Absence::killed(micros()));
-                member.process.signal(Signal::TERM);
-                member.process.end();
+                self.stop(place, member);
                 self.needed += 2 * share;
             }
         }
+    }
+
+    /// Stops a process, which gives everything up.
+    fn stop(&mut self, place: usize, mut member: Member) {
+        self.absent.push((place, Absence::killed(micros())));
+        member.process.signal(Signal::TERM);
+        member.process.end();
+    }
+
+    /// Stops the first process, and starts it again when the others have its share. Returns how long it took to have one again.
+    fn joins(&mut self) -> Duration {
+        let gone = Place::Gone { until: Instant::now() };
+        let Place::Well(member) = std::mem::replace(&mut self.places[0], gone) else {
+            panic!("all are well")
+        };
+        self.stop(0, member);
+        let began = Instant::now();
+        while self.shares().iter().sum::<usize>() < PARTITIONS as usize || self.shares()[0] > 0 {
+            self.listen(TICK);
+            assert!(began.elapsed() < PATIENCE, "{:?}", self.shares());
+        }
+        self.heal(true);
+        self.balanced()
     }
 
     /// Lets processes go on, and starts those again that have gone.
@@ -167,7 +201,7 @@ impl<'a> Fleet<'a> {
             let old = std::mem::replace(&mut self.places[place], Place::Gone { until: now });
             self.places[place] = match old {
                 Place::Frozen { member, since, until } if all || now >= until => {
-                    self.absent.push(Absence { from: since, until: micros() });
+                    self.absent.push((place, Absence { from: since, until: micros() }));
                     member.process.resume();
                     Place::Well(member)
                 }
@@ -177,50 +211,20 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Two owners of a partition at one time, work without a valid lease, and times without an owner.
-    fn violations(&mut self, stalls: &[(u64, u64)]) -> Vec<String> {
-        let mut found = Vec::new();
-        for (partition, work) in &mut self.work {
-            let named = |text: String| format!("partition {partition}: {text}");
-            work.sort_by_key(|work| work.at);
-            let too_long = work.windows(2).filter_map(|two| unowned(two, &self.absent, stalls));
-            found.extend(
-                too_long.map(|(took, at_most)| named(format!("no owner for {took} µs of at most {at_most}"))),
-            );
-            let invalid = work.iter().filter(|work| work.at >= work.until);
-            found.extend(invalid.map(|work| named(format!("without a valid lease: {work:?}"))));
-            for two in work.windows(2) {
-                let same = two[0].fence == two[1].fence;
-                if two[1].fence < two[0].fence || (same && two[0].process != two[1].process) {
-                    found.push(named(format!("two owners at once: {two:?}")));
-                }
-            }
-        }
-        found
+    /// Returns how many answers named a member that did not work on the partition around that time.
+    fn misnamed(&self) -> usize {
+        let around = 2 * TTL.as_micros() as u64;
+        let is_wrong = |(partition, at, place): &&(u32, u64, usize)| {
+            let work = self.work.get(partition).into_iter().flatten();
+            !work.into_iter().any(|work| work.process == *place && work.at.abs_diff(*at) < around)
+        };
+        self.there.iter().filter(is_wrong).count()
     }
 
     fn moves(&self) -> usize {
         let moved = |work: &Vec<Tick>| work.windows(2).filter(|two| two[0].process != two[1].process).count();
         self.work.values().map(moved).sum()
     }
-}
-
-const SECOND: u64 = 1_000_000;
-
-/// The time that two owners may need beside a look, a death, and what the machine had no processor for.
-const LATE: u64 = 3 * SECOND;
-
-/// Returns for how long nobody worked on a partition between two owners, if that was too long, and how long it may be: until the
-/// next look of the owner, or until a TTL and a second after somebody died or froze meanwhile.
-fn unowned(two: &[Tick], absent: &[Absence], stalls: &[(u64, u64)]) -> Option<(u64, u64)> {
-    let (from, until) = (two[0].at, two[1].at);
-    let died = absent.iter().filter(|absence| absence.from < until && absence.until > from);
-    let died = died.map(|absence| absence.from.max(from)).max();
-    let overlap = |&(start, end): &(u64, u64)| end.min(until).saturating_sub(start.max(from));
-    let waits = if died.is_some() { TTL.as_micros() as u64 + SECOND } else { SECOND };
-    let at_most = waits + 2 * TICK.as_micros() as u64 + LATE + 2 * stalls.iter().map(overlap).sum::<u64>();
-    let took = until - died.unwrap_or(from);
-    (two[0].fence != two[1].fence && took > at_most).then_some((took, at_most))
 }
 
 #[test]
@@ -249,20 +253,34 @@ fn processes_that_are_killed_frozen_and_stopped_never_own_a_partition_at_once_an
     fleet.heal(true);
     let last = fleet.balanced();
     fleet.listen(TTL);
+    let moves = fleet.moves() - before;
+    let joined = fleet.joins();
+    fleet.listen(TTL);
     let stalls = witness.stop();
-    let (moves, needed) = (fleet.moves() - before, fleet.needed);
-    let violations = fleet.violations(&stalls);
+    let needed = fleet.needed;
+    let Violations { all: violations, hand_overs, of_others, late } =
+        judge(&mut fleet.work, &fleet.refused, &fleet.absent, &stalls);
     let pieces: usize = fleet.work.values().map(Vec::len).sum();
+    let (asked, misnamed) = (fleet.there.len(), fleet.misnamed());
     println!(
         "seed {seed}: {pieces} pieces of work, {} refused; balanced {first:?} after the start and {last:?} after the last \
-         change; {moves} moves, at most {needed} were needed; shares {:?}",
-        fleet.refused,
+         change, a member that joins {joined:?} after its start; {moves} moves, at most {needed} were needed; {hand_overs} \
+         hand-overs, {late} late, and {of_others} for which another one died; {asked} answers named another member, {misnamed} of \
+         them a wrong one; shares {:?}",
+        fleet.refused.len(),
         fleet.shares()
     );
     assert!(violations.is_empty(), "{violations:#?}");
+    assert!(late + of_others <= 2 + hand_overs / 20, "{late} late and {of_others} by others of {hand_overs}");
+    assert!(asked > 0 && misnamed <= asked / 50, "{misnamed} wrong of {asked}");
     // A process that gets no processor for so long loses its leases, as one that was frozen.
     let froze = |&(start, end): &(u64, u64)| end - start > TTL.as_micros() as u64 / 4;
     let is_idle = !stalls.iter().any(froze);
     assert!(!is_idle || 10 * moves <= 13 * needed, "{moves} moves, and at most {needed} were needed");
+    assert!(!is_idle || last < Duration::from_secs(5), "balanced {last:?} after the last change");
+    assert!(
+        !is_idle || joined < Duration::from_secs(3),
+        "a member that joins has its share after {joined:?}"
+    );
     assert!(pieces > 64 * 5 * time.as_secs() as usize / 4, "too little happened: {pieces} pieces of work");
 }

@@ -5,4 +5,5 @@ mod cost;
 mod fleet;
 mod member;
 mod moves;
+mod owners;
 mod process;

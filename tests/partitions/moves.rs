@@ -50,6 +50,25 @@ fn every_partition_runs_in_one_process_and_all_know_where() {
 }
 
 #[test]
+fn the_renewals_of_all_partitions_of_a_process_travel_in_one_batch() {
+    in_virtual_time(|| async {
+        let (world, running) = (World::new(), Lives::default());
+        let [first, second] = fleet(&world, &running, ["a", "b"], 64).await;
+        // One half is granted later than the other.
+        sleep(millis(1_234)).await;
+        second.stop().await;
+        running.balanced(64, 1).await;
+        sleep(2 * TTL).await;
+        first.store.batches();
+        sleep(30 * TTL).await;
+        let batches = first.store.batches();
+        // With the three leases of the member.
+        assert!(batches.iter().all(|batch| *batch == ("renew", 64 + 3)), "{batches:?}");
+        assert!((89..=91).contains(&batches.len()), "three in a TTL: {}", batches.len());
+    });
+}
+
+#[test]
 fn a_member_that_joins_has_its_share_in_three_seconds_and_little_else_moves() {
     in_virtual_time(|| async {
         let (world, running) = (World::new(), Lives::default());

@@ -2,15 +2,16 @@
 
 use std::{cell::RefCell, env, rc::Rc, sync::Arc, time::Duration};
 
-use actix::{Actor, AsyncContext};
+use actix::{Actor, AsyncContext, Handler, Message};
 use leasehold::{
     Acquire, LockManager, RedisStore, Shutdown,
     election::{Candidacy, SingletonContext},
     fenced::sql::{Dialect, FenceTable},
-    partitions::{Member, Partitions},
+    partitions::{Member, Partitions, Place},
 };
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
 
 use crate::election::process::micros;
 pub(crate) use crate::election::process::{TICK, TTL};
@@ -31,8 +32,10 @@ pub(crate) enum Said {
     Ready,
     /// It did a piece of work at this moment. Its lease was valid until that one.
     Work { partition: u32, at: u64, until: u64, fence: u64 },
-    /// The database refused what it wrote, because a later owner had written.
-    Refused { partition: u32, at: u64, fence: u64 },
+    /// The database had refused what it wrote by this moment, because a later owner had written. Its lease is valid until that one.
+    Refused { partition: u32, at: u64, until: u64, fence: u64 },
+    /// It was told at this moment that the member of this place owns a partition.
+    There { partition: u32, at: u64, place: usize },
 }
 
 fn say(said: Said) {
@@ -50,6 +53,21 @@ struct Worker {
 }
 
 impl Worker {
+    fn work(&self, ctx: &SingletonContext<Self>) {
+        let (partition, fence) = (self.partition, ctx.lease().fence().unwrap().get());
+        let now = || {
+            // Before the question, whose answer may wait for a turn on a processor.
+            let at = micros();
+            (at, at + ctx.lease().remaining().as_micros() as u64)
+        };
+        let (at, until) = now();
+        if self.write(fence) {
+            return say(Said::Work { partition, at, until, fence });
+        }
+        let (at, until) = now();
+        say(Said::Refused { partition, at, until, fence });
+    }
+
     /// Returns false if a later owner has written.
     fn write(&self, fence: u64) -> bool {
         let database = self.database.borrow();
@@ -63,16 +81,41 @@ impl Actor for Worker {
     type Context = SingletonContext<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let (fence, partition) = (ctx.lease().fence().unwrap().get(), self.partition);
-        ctx.run_interval(TICK, move |this, ctx| {
-            // Before the question, whose answer may wait for a turn on a processor.
-            let at = micros();
-            let until = at + ctx.lease().remaining().as_micros() as u64;
-            match this.write(fence) {
-                true => say(Said::Work { partition, at, until, fence }),
-                false => say(Said::Refused { partition, at, fence }),
+        self.work(ctx);
+        ctx.run_interval(TICK, |this, ctx| this.work(ctx));
+    }
+}
+
+/// Asks for a piece of work.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Work;
+
+impl Handler<Work> for Worker {
+    type Result = ();
+
+    fn handle(&mut self, _: Work, ctx: &mut Self::Context) {
+        self.work(ctx);
+    }
+}
+
+/// Asks again and again who owns the partition of a key, sends work to those that are here, and says who has the others.
+async fn send_work(orders: Partitions<Worker>) {
+    for customer in 0.. {
+        let key = format!("customer/{customer}");
+        let partition = orders.partition_of(&key);
+        match orders.of(&key).await {
+            // Its partition may be lost meanwhile.
+            Ok(Place::Here(worker)) => _ = worker.send(Work).await,
+            Ok(Place::There(member)) => {
+                let place = member.name.strip_prefix("host-").and_then(|place| place.parse().ok());
+                say(Said::There { partition, at: micros(), place: place.expect("the name of a place") });
             }
-        });
+            Ok(Place::Nobody) => {}
+            // The process is stopped.
+            Err(_) => return,
+        }
+        sleep(TICK / 4).await;
     }
 }
 
@@ -94,7 +137,8 @@ fn works_in_its_fleet() {
         let locks = LockManager::builder(Arc::new(RedisStore::open(&url).unwrap())).start().unwrap();
         let candidacy = Candidacy::from(Acquire::new("orders").ttl(TTL));
         let worker = move |partition| Worker { partition, database: Rc::clone(&database) };
-        let _orders = Partitions::start(&locks, candidacy, PARTITIONS, Member::new(name), worker).unwrap();
+        let orders = Partitions::start(&locks, candidacy, PARTITIONS, Member::new(name), worker).unwrap();
+        actix_rt::spawn(send_work(orders));
         terminate.recv().await;
         locks.send(Shutdown { drain: TTL }).await.unwrap();
     });

@@ -48,7 +48,7 @@ impl Names {
         let class = &mut candidacy.request.options.class;
         let fleet = str::from_utf8(self.fleet.as_bytes()).ok().filter(|name| Class::check(name).is_ok());
         *class = class.take().or_else(|| fleet.map(|name| name.to_owned().into()));
-        (candidacy.stands, candidacy.is_kept) = (true, true);
+        (candidacy.stands, candidacy.is_kept, candidacy.request.options.in_step) = (true, true, true);
         candidacy.pauses.reset();
         candidacy
     }
@@ -60,6 +60,7 @@ impl Names {
             // As for a partition, so that what is refused for one is refused for the membership already.
             let Options { ttl, renew_every, metadata, .. } = &like.request.options;
             (request.options.ttl, request.options.renew_every) = (*ttl, *renew_every);
+            request.options.in_step = true;
             request.options.metadata.clone_from(metadata);
             member.tell(request, "member").metadata(PARTITIONS, partitions.to_string())
         })

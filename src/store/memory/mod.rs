@@ -198,12 +198,8 @@ impl Store for MemoryStore {
         self.answer(move |state, now| state.acquire_all(asked, now))
     }
 
-    fn register<'a>(
-        &'a self,
-        name: &'a ResourceName,
-        write: Option<&'a RegisterWrite>,
-    ) -> Reply<'a, Register> {
-        self.answer(move |state, now| Ok(state.registers.register(name, write, now)))
+    fn register<'a>(&'a self, of: &'a ResourceName, write: Option<&'a RegisterWrite>) -> Reply<'a, Register> {
+        self.answer(move |state, now| Ok(state.registers.register(of, write, now)))
     }
 
     fn listen(&self, inbox: &Inbox) -> Notifications {

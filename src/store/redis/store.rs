@@ -141,13 +141,9 @@ impl Store for RedisStore {
         .boxed()
     }
 
-    fn register<'a>(
-        &'a self,
-        name: &'a ResourceName,
-        write: Option<&'a RegisterWrite>,
-    ) -> Reply<'a, Register> {
+    fn register<'a>(&'a self, of: &'a ResourceName, write: Option<&'a RegisterWrite>) -> Reply<'a, Register> {
         async move {
-            let call = self.encoder.register(name, write);
+            let call = self.encoder.register(of, write);
             let CallAnswer { value, repeated, shortfall, .. } = match write {
                 None => self.topology.send(&call).await?,
                 Some(_) => self.counting.send(call).await?,
@@ -156,7 +152,7 @@ impl Store for RedisStore {
             // Whatever the verdict: one that says `changed` may tell of an earlier try, over which somebody has written.
             shortfall.map_or(Ok(register), |shortfall| Err(shortfall.error(false)))
         }
-        .map(|answer: Result<_, StoreError>| answer.map_err(|error| error.about(name)))
+        .map(|answer: Result<_, StoreError>| answer.map_err(|error| error.about(of)))
         .boxed()
     }
 

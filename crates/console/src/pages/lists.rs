@@ -159,7 +159,11 @@ fn schedule(view: &ScheduleView, may_change: bool) -> Markup {
                 (table("Runs, the latest first", &["Run", "Started", "Took", "Outcome"], &html! {
                     @for run in &view.history {
                         tr {
-                            th scope="row" { (run.number) @if run.asked { " (asked for)" } }
+                            th scope="row" {
+                                (run.number)
+                                @if run.asked { " (asked for)" }
+                                @if run.attempt > 1 { " (attempt " (run.attempt) ")" }
+                            }
                             td.number { (ago(view.since(run))) }
                             td.number { @if let Some(took) = run.took { (span(took)) } @else { (given(None)) } }
                             td {
