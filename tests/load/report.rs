@@ -45,6 +45,12 @@ impl Report {
         self.held.iter().filter_map(|held| held.lost)
     }
 
+    /// Returns the numbers of requests that were refused, and that had no answer of which anybody knows what it means.
+    fn without_lease(&self) -> [u64; 2] {
+        let failed: u64 = self.errors.values().sum();
+        [self.refused, self.cancelled + self.unanswered.len() as u64 + failed]
+    }
+
     /// Returns the number of holders that were told that the store did not hold their lease any more.
     pub(crate) fn told_not_held(&self) -> u64 {
         self.lost().filter(|reason| *reason == LossReason::NotHeld).count() as u64
@@ -76,6 +82,12 @@ pub(crate) fn keep(name: &str, reports: &[Report], may_forget: Option<(u64, u64)
         for (process, report) in of_each {
             whole.leases.extend(report.held.iter().map(|held| (process, held.clone())));
             let without = Transcript::read(&report.without).unwrap();
+            let told = [without.refused.len() as u64, without.unanswered.len() as u64];
+            assert_eq!(
+                told,
+                report.without_lease(),
+                "the history has not every request of process {process}"
+            );
             whole.refused.extend(without.refused.into_iter().map(|(_, request)| (process, request)));
             whole.unanswered.extend(without.unanswered.into_iter().map(|(_, request)| (process, request)));
         }
