@@ -114,6 +114,37 @@ fn the_front_page_of_the_documentation_leads_to_no_file_of_the_repository() {
     assert!(!included, "a file with links of the repository is part of the page");
 }
 
+/// The modules of a program of tests that are no suites: what its suites share.
+const SHARED: [&str; 1] = ["load"];
+
+/// Returns the suites of a program of tests, by its text.
+fn suites(program: &str) -> BTreeSet<String> {
+    let modules = program.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    modules.filter(|name| !SHARED.contains(name)).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_tables_of_tests_have_every_program_with_every_suite() {
+    let (page, package) = (text_of("tests/README.md"), text_of("tests/Cargo.toml"));
+    let package: toml::Table = package.parse().unwrap();
+    let programs = package["test"].as_array().unwrap().iter().map(|test| test["name"].as_str().unwrap());
+    let programs: BTreeSet<String> = programs.map(str::to_owned).collect();
+    assert_eq!(first_cells(&page, "| Program |"), programs, "tests/README.md, tests/Cargo.toml");
+    for program in programs {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{program}`"))).unwrap();
+        let told = row.split(" | ").nth(1).unwrap().split('`').skip(1).step_by(2);
+        let told: BTreeSet<String> = told.map(str::to_owned).collect();
+        let suites = suites(&text_of(&format!("tests/{program}.rs")));
+        assert_eq!(told, suites, "the row of {program} in tests/README.md");
+        for suite in suites {
+            let names = [format!("`{suite}/"), format!("`{suite}.rs")];
+            let mut rows = page.lines().filter(|line| line.starts_with("| `"));
+            let has_question = rows.any(|row| names.iter().any(|name| row.contains(name)));
+            assert!(has_question, "no table of tests/README.md has the question of {suite}");
+        }
+    }
+}
+
 /// Returns what is wrong with the headings of a changelog: versions from the newest to the oldest, `Unreleased` above them, with the
 /// kinds of changes that Keep a Changelog has, and none of them empty.
 fn faults_of_changelog(text: &str, version: &str) -> Vec<String> {

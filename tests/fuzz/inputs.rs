@@ -1,6 +1,7 @@
 //! Each target on its corpus, and on mutations of it from a fixed seed.
 //!
-//! `LEASEHOLD_FUZZ_INPUTS=100000` sets the number of mutations for each target.
+//! `LEASEHOLD_FUZZ_INPUTS=100000` sets the number of mutations for each target, `LEASEHOLD_FUZZ_SECONDS=30` the time for them: the
+//! first of the same ones.
 
 use std::{
     cell::Cell,
@@ -8,9 +9,10 @@ use std::{
     panic::{self, AssertUnwindSafe},
     path::Path,
     sync::Once,
+    time::{Duration, Instant},
 };
 
-use leasehold_fuzz::{Target, targets};
+use leasehold_fuzz::{TOLD, Target, reached, targets};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 /// The longest input that mutations make.
@@ -78,15 +80,50 @@ fn takes_its_corpus_and_mutations_of_it(name: &str) {
     for (file, input) in &corpus {
         run(target, file, input);
     }
-    let inputs =
-        env::var("LEASEHOLD_FUZZ_INPUTS").ok().map(|number| number.parse().expect("a number of inputs"));
     let mut random = StdRng::seed_from_u64(27);
-    for number in 0..inputs.unwrap_or(target.usual) {
+    let (mut number, enough) = (0, enough(target));
+    while !enough(number) {
         let [(_, input), (_, other)] = [(); 2].map(|()| &corpus[random.random_range(0..corpus.len())]);
         let mut input = input.clone();
         (0..random.random_range(1..=4)).for_each(|_| mutate(&mut input, other, &mut random));
         run(target, &format!("mutation {number}"), &input);
+        number += 1;
     }
+    println!("{name}: {number} mutations");
+    if name == "answers" {
+        every_decoder_has_read_an_answer();
+    }
+}
+
+/// Returns what says whether so many mutations are enough.
+fn enough(target: Target) -> Box<dyn Fn(usize) -> bool> {
+    let set = |name| env::var(name).ok().map(|number| number.parse().expect("a number"));
+    let (seconds, inputs) = (set("LEASEHOLD_FUZZ_SECONDS"), set("LEASEHOLD_FUZZ_INPUTS"));
+    match seconds {
+        Some(seconds) => {
+            let end = Instant::now() + Duration::from_secs(seconds);
+            Box::new(move |_| Instant::now() >= end)
+        }
+        None => {
+            let inputs = inputs.map_or(target.usual, |inputs| inputs as usize);
+            Box::new(move |number| number >= inputs)
+        }
+    }
+}
+
+/// The functions that decode answers.
+const DECODERS: &str = include_str!("../../src/store/redis/wire/decode.rs");
+
+fn every_decoder_has_read_an_answer() {
+    let functions = DECODERS.lines().filter_map(|line| line.strip_prefix("pub(crate) fn "));
+    let decode = functions.filter(|line| line.contains(": Value") && line.contains("-> Result<"));
+    let names = decode.filter_map(|line| line.split('(').next());
+    let reached = reached();
+    println!("answers were read by {reached:?}");
+    let missed: Vec<_> =
+        names.chain(["inspected", TOLD]).filter(|name| !reached.contains_key(name)).collect();
+    assert!(missed.is_empty(), "no answer was read by {missed:?}");
+    assert!(reached.contains_key("capacity_set"), "the names are not those of functions: {reached:?}");
 }
 
 macro_rules! tests {

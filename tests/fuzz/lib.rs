@@ -9,6 +9,7 @@ mod console;
 mod cron;
 mod input;
 mod name;
+mod reached;
 mod records;
 mod run_arguments;
 mod secrets;
@@ -21,8 +22,15 @@ mod core {
 }
 
 pub use self::{
-    answers::answers, config::config, console::console, cron::cron, name::name, records::records,
-    run_arguments::run_arguments, url::url,
+    answers::answers,
+    config::config,
+    console::console,
+    cron::cron,
+    name::name,
+    reached::{TOLD, reached},
+    records::records,
+    run_arguments::run_arguments,
+    url::url,
 };
 
 /// A target.

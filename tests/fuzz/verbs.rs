@@ -1,6 +1,6 @@
 //! The verbs of a Redis store, each with arguments that an input chooses among few.
 
-use std::{collections::BTreeMap, slice, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, slice, sync::Arc, time::Duration};
 
 use leasehold::{
     Fence, Mode, Owner, RedisStore, ResourceName, StoreError, Token,
@@ -22,6 +22,10 @@ pub(crate) trait Watch {
     fn granted(&mut self, asked: &Acquisition, grant: Grant);
     /// These holds of the resource may be over, or all of them.
     fn given_up(&mut self, resource: &ResourceName, token: Option<Token>);
+    /// These were to be granted together, and are not.
+    fn not_all_granted(&mut self, asked: &[Arc<Acquisition>]);
+    /// An answer was read to its end by this function of `src/store/redis/wire/decode.rs`, except where a verb is made of others.
+    fn read(&mut self, _decoder: &'static str) {}
     /// A verb failed.
     fn failed(&mut self, error: &StoreError);
 }
@@ -92,7 +96,8 @@ impl Cast {
         self.asked(input).hold
     }
 
-    fn tokens(&self) -> Vec<Token> {
+    /// Returns all tokens.
+    pub(crate) fn tokens(&self) -> Vec<Token> {
         self.asked.iter().map(|asked| asked.hold.token).collect()
     }
 
@@ -119,18 +124,22 @@ pub(crate) async fn play(store: &RedisStore, input: &Input<'_>, cast: &Cast, wat
     }
 }
 
-/// Returns the answer, or tells the error.
-fn ok<T>(answer: Result<T, StoreError>, watch: &mut impl Watch) -> Option<T> {
-    answer.inspect_err(|error| watch.failed(error)).ok()
+/// Returns what this function decoded, or tells the error.
+fn ok<T>(decoder: &'static str, answer: Result<T, StoreError>, watch: &mut impl Watch) -> Option<T> {
+    match &answer {
+        Ok(_) => watch.read(decoder),
+        Err(error) => watch.failed(error),
+    }
+    answer.ok()
 }
 
-/// Tells an error, if that is the answer.
-fn note<T>(answer: Result<T, StoreError>, watch: &mut impl Watch) {
-    let _ = ok(answer, watch);
+/// Tells what this function decoded, or the error.
+fn note<T>(decoder: &'static str, answer: Result<T, StoreError>, watch: &mut impl Watch) {
+    let _ = ok(decoder, answer, watch);
 }
 
 fn tell(asked: &Acquisition, answer: Result<Acquired, StoreError>, watch: &mut impl Watch) {
-    if let Some(Acquired::Granted(grant)) = ok(answer, watch) {
+    if let Some(Acquired::Granted(grant)) = ok("acquired", answer, watch) {
         watch.granted(asked, grant);
     }
 }
@@ -145,15 +154,16 @@ async fn acquire(store: &RedisStore, input: &Input<'_>, cast: &Cast, watch: &mut
     if !input.once_in(4) {
         return tell_each(&asked, store.acquire_each(&asked).await, watch);
     }
-    match ok(store.acquire_all(&asked).await, watch) {
+    match ok("acquired_all", store.acquire_all(&asked).await, watch) {
         Some(AcquiredAll::Granted(grants)) => {
             assert_eq!(asked.len(), grants.len());
             asked.iter().zip(grants).for_each(|(asked, grant)| watch.granted(asked, grant));
         }
         Some(AcquiredAll::Refused { which, .. } | AcquiredAll::Failed { which, .. }) => {
             assert!(which < asked.len(), "nobody has this number");
+            watch.not_all_granted(&asked);
         }
-        None => {}
+        None => watch.not_all_granted(&asked),
     }
 }
 
@@ -166,7 +176,7 @@ async fn renew(store: &RedisStore, input: &Input<'_>, cast: &Cast, watch: &mut i
     let answers = store.renew_each(&renewals).await;
     assert_eq!(holds.len(), answers.len(), "not one answer for each question");
     for (hold, answer) in holds.iter().zip(answers) {
-        if ok(answer, watch) == Some(Renewed::NotHeld) {
+        if ok("renewed", answer, watch) == Some(Renewed::NotHeld) {
             watch.given_up(&hold.resource, Some(hold.token));
         }
     }
@@ -181,38 +191,38 @@ async fn release(store: &RedisStore, input: &Input<'_>, cast: &Cast, watch: &mut
             let answers: Vec<Result<Released, _>> = store.release_each(&releases).await;
             assert_eq!(holds.len(), answers.len(), "not one answer for each question");
             holds.iter().for_each(|hold| watch.given_up(&hold.resource, Some(hold.token)));
-            answers.into_iter().for_each(|answer| note(answer, watch));
+            answers.into_iter().for_each(|answer| note("released", answer, watch));
         }
         2 => {
             let Some((from, to)) = cast.heir(input) else { return };
             watch.given_up(&from.resource, Some(from.token));
-            if let Some(done) = ok(store.hand_off(&from, &to, input.once_in(2)).await, watch) {
+            if let Some(done) = ok("handed_off", store.hand_off(&from, &to, input.once_in(2)).await, watch) {
                 tell(&to, done.acquired, watch);
             }
         }
         _ => {
             let resource = cast.hold(input).resource;
             watch.given_up(&resource, None);
-            ok(store.force_release(&resource).await, watch);
+            ok("opened", store.force_release(&resource).await, watch);
         }
     }
 }
 
 async fn look(store: &RedisStore, input: &Input<'_>, cast: &Cast, watch: &mut impl Watch) {
     let hold = cast.hold(input);
-    match input.below(6) {
-        0 => note(store.is_held(&hold).await, watch),
-        1 => note(store.inspect(&hold.resource, input.one_of(&[3, 0, 400])).await, watch),
+    match input.below(7) {
+        0 => note("is_held", store.is_held(&hold).await, watch),
+        1 => note("inspected", store.inspect(&hold.resource, input.one_of(&[3, 0, 400])).await, watch),
         2 => {
             let mut walk = Walk::new(b"", 10);
             walk.names = input.one_of(&[Names::Held, Names::WaitedFor, Names::Registers]);
-            note(store.list(&walk).await, watch);
+            note("scanned", store.list(&walk).await, watch);
         }
         3 => {
             let among = input.once_in(2).then(|| cast.tokens());
             let notice = input.once_in(2).then_some(HolderNotice::Taken);
             let to = ToHolders { resource: hold.resource, among, notice };
-            note(store.notify_holders(&to).await, watch);
+            note("notified", store.notify_holders(&to).await, watch);
         }
         4 => {
             let write = RegisterWrite {
@@ -222,9 +232,21 @@ async fn look(store: &RedisStore, input: &Input<'_>, cast: &Cast, watch: &mut im
                 not_before: Duration::ZERO,
             };
             let write = input.once_in(2).then_some(&write);
-            note(store.register(&hold.resource, write).await, watch);
+            note("registered", store.register(&hold.resource, write).await, watch);
         }
-        _ => note(store.server_load().await, watch),
+        5 => note("load", store.server_load().await, watch),
+        _ => {
+            let permits =
+                input.one_of(&[None, NonZeroU32::new(1), NonZeroU32::new(3), Some(NonZeroU32::MAX)]);
+            note("capacity_set", store.set_capacity(&hold.resource, permits).await, watch);
+        }
+    }
+}
+
+/// Tells that a clock was decoded, if it was.
+fn clock(told: Option<Fence>, watch: &mut impl Watch) {
+    if told.is_some() {
+        watch.read("with_clock");
     }
 }
 
@@ -233,20 +255,23 @@ async fn as_node(store: &RedisStore, input: &Input<'_>, cast: &Cast, watch: &mut
     match input.below(7) {
         0 => {
             let asked = Cast::several(input, || Arc::new(cast.asked(input)));
-            tell_each(&asked, store.acquire_each_from(&asked, first).await.answers, watch);
+            let told = store.acquire_each_from(&asked, first).await;
+            clock(told.clock, watch);
+            tell_each(&asked, told.answers, watch);
         }
         1 => {
             let Some((from, to)) = cast.heir(input) else { return };
             watch.given_up(&from.resource, Some(from.token));
             let to = Arc::new(to);
             let (released, acquired) = store.hand_off_from(&from, &to, first).await;
-            ok(released, watch);
+            ok("handed_off", released, watch);
+            clock(acquired.clock, watch);
             tell_each(slice::from_ref(&to), acquired.answers, watch);
         }
         2 => {
             let asked = cast.asked(input);
             watch.given_up(&asked.hold.resource, Some(asked.hold.token));
-            if ok(store.give_way(&asked).await, watch) == Some(true) {
+            if ok("gave_way", store.give_way(&asked).await, watch) == Some(true) {
                 panic!("a Redis store does not say at once that a waiter holds again");
             }
         }
@@ -254,13 +279,13 @@ async fn as_node(store: &RedisStore, input: &Input<'_>, cast: &Cast, watch: &mut
             let hold = cast.hold(input);
             let answers = store.raise_fences(&[(&hold, first)]).await;
             assert_eq!(answers.len(), 1);
-            answers.into_iter().for_each(|answer| note(answer, watch));
+            answers.into_iter().for_each(|answer| note("renewed", answer, watch));
         }
-        4 => note(store.incarnation().await, watch),
-        5 => note(store.report().await, watch),
+        4 => note("incarnation", store.incarnation().await, watch),
+        5 => note("reported", store.report().await, watch),
         _ => {
             let lesson = Recovered { incarnation: "another".to_owned(), durable: false, fence: first };
-            note(store.teach(&lesson).await, watch);
+            note("taught", store.teach(&lesson).await, watch);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Callers of several managers that take one resource in turns, and what they write down.
 
-use std::{future::Future, time::Duration};
+use std::{cell::RefCell, future::Future, time::Duration};
 
 use actix::Addr;
 use futures_util::future::join_all;
@@ -50,10 +50,13 @@ impl Callers<'_> {
         let books: Vec<_> = self.managers.iter().map(|_| Book::default()).collect();
         let callers = join_all((0..CALLERS).map(|number| self.caller(number, &books)));
         tokio::join!(callers, beside);
-        let mut transcript = Transcript::default();
+        // Nobody else asks for the resource, and nothing but a hold closes it.
+        let mut transcript = Transcript { complete: true, ..Transcript::default() };
         for (number, book) in (0..).zip(books) {
             transcript.leases.extend(book.history.take().into_iter().map(|held| (number, held)));
-            transcript.refused.extend(book.refused.into_inner().into_iter().map(|refused| (number, refused)));
+            transcript.refused.extend(book.refused.into_inner().into_iter().map(|request| (number, request)));
+            let unanswered = book.unanswered.into_inner();
+            transcript.unanswered.extend(unanswered.into_iter().map(|request| (number, request)));
         }
         transcript
     }
@@ -102,20 +105,19 @@ impl Callers<'_> {
             _ => locks.send(whole()).await,
         };
         let owner = owner.map(|owner| Owner::new(owner).unwrap());
-        match answer.unwrap() {
-            Ok(lease) => {
-                let held = Held { owner, ..book.history.granted(&lease, asked, TTL) };
-                Some((lease, held))
-            }
-            Err(AcquireError::Held { .. }) => {
-                let resource = ResourceName::new(&self.resource).unwrap();
-                let answered = book.history.now();
-                book.refused.borrow_mut().push(Request { resource, mode, owner, ttl: TTL, asked, answered });
-                None
-            }
-            // Nobody knows; a fault.
-            Err(_) => None,
+        let answer = answer.unwrap();
+        if let Ok(lease) = answer {
+            let held = Held { owner, ..book.history.granted(&lease, asked, TTL) };
+            return Some((lease, held));
         }
+        let (resource, answered) = (ResourceName::new(&self.resource).unwrap(), book.history.now());
+        let requests = match answer {
+            Err(AcquireError::Held { .. }) => &book.refused,
+            // Nobody knows; a fault.
+            _ => &book.unanswered,
+        };
+        requests.borrow_mut().push(Request { resource, mode, owner, ttl: TTL, asked, answered });
+        None
     }
 }
 
@@ -123,5 +125,6 @@ impl Callers<'_> {
 #[derive(Default)]
 struct Book {
     history: History,
-    refused: std::cell::RefCell<Vec<Request>>,
+    refused: RefCell<Vec<Request>>,
+    unanswered: RefCell<Vec<Request>>,
 }

@@ -1,6 +1,6 @@
 //! A double hold that happened, of a quorum in an older version, is refused; today nobody holds twice there.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use actix::Addr;
 use leasehold::{Acquire, AcquireError, LockManager, QuorumOptions, QuorumStore, store::QuorumNode};
@@ -24,6 +24,16 @@ fn the_same_history_without_the_second_holder_is_accepted() {
         let read = Transcript::read(text).unwrap();
         assert_eq!((read.leases.len(), read.refused.len()), (2, 1), "one was refused");
         assert_eq!(verdict(text), Ok(2));
+    }
+}
+
+#[test]
+fn the_files_that_the_script_of_the_double_hold_names_exist() {
+    let script = include_str!("double_hold");
+    let named: Vec<_> = script.split('"').filter(|text| text.starts_with("crates/")).collect();
+    assert_eq!(named.len(), 1, "{named:?}");
+    for path in named {
+        assert!(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(path).is_file(), "{path}");
     }
 }
 

@@ -4,7 +4,9 @@
 
 mod callers;
 mod double_hold;
+mod files;
 mod made_up;
 mod mutated;
 mod pruned;
+mod refusals;
 mod topologies;

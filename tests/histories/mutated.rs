@@ -11,7 +11,7 @@ use support::patient;
 use super::callers::{Callers, Kind};
 
 /// The history of callers of two managers that take turns.
-async fn transcript(kind: Kind) -> Transcript {
+pub(super) async fn transcript(kind: Kind) -> Transcript {
     let server = RedisServer::start();
     let manager = || super::topologies::manager(patient::open(&server.url()));
     let resource = "r".to_owned();

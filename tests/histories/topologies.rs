@@ -16,8 +16,12 @@ use leasehold::{
 use leasehold_sim::{
     contention::contended,
     linearizable::{histories, is_that_of_a_lock},
+    refusals::unfounded,
 };
-use leasehold_testing::servers::{RedisCluster, RedisServer, Sentinels};
+use leasehold_testing::{
+    history::lines::Request,
+    servers::{RedisCluster, RedisServer, Sentinels},
+};
 use support::patient;
 use tokio::{sync::Mutex, time::sleep};
 
@@ -71,6 +75,7 @@ async fn make(
         for history in histories(held.iter().copied()) {
             assert!(is_that_of_a_lock(&history), "{topology} {number}, {kind:?}: {history:#?}");
         }
+        assert_eq!(unfounded(&transcript), [] as [&Request; 0], "{topology} {number}: {transcript:#?}");
         let reentered = held.iter().any(|lease| lease.reentered);
         assert_eq!(reentered, kind == Kind::ReEntrant, "{topology} {number}: {held:#?}");
         (held.len(), contended(held.iter().copied()), transcript.refused.len())

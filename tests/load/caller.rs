@@ -8,10 +8,13 @@ use std::{
 
 use actix::Addr;
 use leasehold::{
-    Acquire, AcquireError, Fence, Lease, LeaseStatus, LockManager, Owner, ReadLock, ReleaseError, Request,
-    WriteLock,
+    Acquire, AcquireError, Fence, Lease, LeaseStatus, LockManager, Mode, Owner, ReadLock, ReleaseError,
+    Request, ResourceName, WriteLock,
 };
-use leasehold_testing::history::{Held, History};
+use leasehold_testing::history::{
+    Held, History,
+    lines::{self, Transcript},
+};
 use rand::{RngExt, rngs::StdRng};
 use tokio::time::{sleep, timeout};
 
@@ -38,6 +41,7 @@ pub(crate) struct Caller {
     pub(super) random: StdRng,
     pub(super) report: Rc<RefCell<Report>>,
     pub(super) history: Rc<History>,
+    pub(super) without: Rc<RefCell<Transcript>>,
     pub(super) stop: Rc<Cell<bool>>,
     pub(super) marks: Rc<Marks>,
 }
@@ -50,17 +54,17 @@ impl Caller {
             let mine = if self.keeps { first_kept..all } else { 0..first_kept };
             let resource = self.random.random_range(mine);
             match self.plan.kind(resource) {
-                Kind::Exclusive => self.hold(resource, Acquire::new(name(resource))).await,
+                Kind::Exclusive => self.hold(resource, Mode::Exclusive, Acquire::new(name(resource))).await,
                 Kind::ReadWrite if self.random.random_bool(0.8) => {
-                    self.hold(resource, ReadLock::new(name(resource))).await;
+                    self.hold(resource, Mode::Shared, ReadLock::new(name(resource))).await;
                 }
                 Kind::ReadWrite => {
-                    self.hold(resource, WriteLock::new(name(resource))).await;
+                    self.hold(resource, Mode::Exclusive, WriteLock::new(name(resource))).await;
                 }
                 Kind::Permits => {
                     let count = self.random.random_range(1..=3);
                     let asked = Acquire::new(name(resource)).permits(count, PERMITS);
-                    self.hold(resource, asked).await;
+                    self.hold(resource, Mode::permits(count, PERMITS).unwrap(), asked).await;
                 }
                 Kind::ReEntrant => self.re_enter(resource).await,
             }
@@ -87,8 +91,8 @@ impl Caller {
     }
 
     /// Takes a lease, holds it in one of several ways, and gives it up in one of several ways.
-    async fn hold<Asked: 'static>(&mut self, resource: usize, asked: Request<Asked>) {
-        if let Some((lease, held, renews)) = self.acquire(resource, asked).await {
+    async fn hold<Asked: 'static>(&mut self, resource: usize, mode: Mode, asked: Request<Asked>) {
+        if let Some((lease, held, renews)) = self.acquire(resource, mode, asked).await {
             let time = self.time_to_hold();
             self.work(lease, held, renews, time).await;
         }
@@ -98,12 +102,12 @@ impl Caller {
     async fn re_enter(&mut self, resource: usize) {
         let (owner, history) = (self.owner.clone(), Rc::clone(&self.history));
         let asked = || Acquire::new(name(resource)).owner(owner.clone());
-        let Some((outer, held, renews)) = self.acquire(resource, asked()).await else {
+        let Some((outer, held, renews)) = self.acquire(resource, Mode::Exclusive, asked()).await else {
             return;
         };
         let (fence, done) = (held.fence, Cell::new(false));
         let again = async {
-            if let Some((inner, held, too)) = self.acquire(resource, asked()).await {
+            if let Some((inner, held, too)) = self.acquire(resource, Mode::Exclusive, asked()).await {
                 // If the outer one was lost meanwhile, this is a grant of its own.
                 assert!(
                     held.fence >= fence,
@@ -126,6 +130,7 @@ impl Caller {
     async fn acquire<Asked: 'static>(
         &mut self,
         resource: usize,
+        mode: Mode,
         asked: Request<Asked>,
     ) -> Option<(Lease, Held, bool)> {
         let (shortest, longest) = self.plan.ttl;
@@ -137,6 +142,16 @@ impl Caller {
         let patience =
             if gives_up { Duration::from_millis(self.random.random_range(0..100)) } else { ANSWERED };
         let asked_at = self.history.now();
+        let re_entrant = self.plan.kind(resource) == Kind::ReEntrant;
+        let owner = re_entrant.then(|| Owner::new(&self.owner).unwrap());
+        let request = lines::Request {
+            resource: ResourceName::new(name(resource)).unwrap(),
+            mode,
+            owner: owner.clone(),
+            ttl,
+            asked: asked_at,
+            answered: asked_at,
+        };
         let Ok(answer) = timeout(patience, self.locks.send(asked)).await else {
             let mut report = self.report.borrow_mut();
             if gives_up {
@@ -148,25 +163,39 @@ impl Caller {
                 );
                 report.unanswered.push(words);
             }
+            drop(report);
+            self.got_none(request, false);
             return None;
         };
         let lease = match answer.unwrap() {
             Ok(lease) => lease,
             Err(AcquireError::Held { .. }) => {
                 self.report.borrow_mut().refused += 1;
+                self.got_none(request, true);
                 return None;
             }
             Err(error) => {
                 *self.report.borrow_mut().errors.entry(error.kind().to_owned()).or_default() += 1;
+                self.got_none(request, false);
                 return None;
             }
         };
         assert!(lease.fence().is_some(), "{lease:?} has no fence");
         self.marks.set(resource);
-        let re_entrant = self.plan.kind(resource) == Kind::ReEntrant;
-        let owner = re_entrant.then(|| Owner::new(&self.owner).unwrap());
         let held = Held { owner, ..self.history.granted(&lease, asked_at, ttl) };
         Some((lease, held, renews))
+    }
+
+    /// Writes down a request that got no lease, if histories are kept: there may be as many of them as leases.
+    fn got_none(&self, request: lines::Request, is_refused: bool) {
+        if !lines::is_wanted() {
+            return;
+        }
+        let request = lines::Request { answered: self.history.now(), ..request };
+        let without = &mut *self.without.borrow_mut();
+        let requests = if is_refused { &mut without.refused } else { &mut without.unanswered };
+        // The process has a number only among those of its crew.
+        requests.push((0, request));
     }
 
     /// Holds a lease for `time` or until it is lost, then drops or releases it.

@@ -27,6 +27,8 @@ pub(crate) struct Report {
     pub(crate) held: Vec<Held>,
     pub(crate) refused: u64,
     pub(crate) cancelled: u64,
+    /// The requests that got no lease, in the lines of a history, if histories are kept.
+    pub(crate) without: String,
     /// Requests that had no answer long after the wait that they asked for.
     pub(crate) unanswered: Vec<String>,
     pub(crate) losses: Vec<Loss>,
@@ -41,6 +43,12 @@ impl Report {
     /// Why leases were lost.
     pub(crate) fn lost(&self) -> impl Iterator<Item = LossReason> {
         self.held.iter().filter_map(|held| held.lost)
+    }
+
+    /// Returns the numbers of requests that were refused, and that had no answer of which anybody knows what it means.
+    fn without_lease(&self) -> [u64; 2] {
+        let failed: u64 = self.errors.values().sum();
+        [self.refused, self.cancelled + self.unanswered.len() as u64 + failed]
     }
 
     /// Returns the number of holders that were told that the store did not hold their lease any more.
@@ -69,9 +77,20 @@ pub(crate) fn keep(name: &str, reports: &[Report], may_forget: Option<(u64, u64)
     if lines::is_wanted() {
         let moment = |micros| Moment::since_origin(Duration::from_micros(micros));
         let of_each = (0..).zip(reports);
-        let leases =
-            of_each.flat_map(|(process, report)| report.held.iter().map(move |held| (process, held)));
         let may_forget = may_forget.map(|(from, until)| (moment(from), moment(until)));
-        Transcript { may_forget, ..Transcript::of(leases) }.keep(name);
+        let mut whole = Transcript { may_forget, complete: true, ..Transcript::default() };
+        for (process, report) in of_each {
+            whole.leases.extend(report.held.iter().map(|held| (process, held.clone())));
+            let without = Transcript::read(&report.without).unwrap();
+            let told = [without.refused.len() as u64, without.unanswered.len() as u64];
+            assert_eq!(
+                told,
+                report.without_lease(),
+                "the history has not every request of process {process}"
+            );
+            whole.refused.extend(without.refused.into_iter().map(|(_, request)| (process, request)));
+            whole.unanswered.extend(without.unanswered.into_iter().map(|(_, request)| (process, request)));
+        }
+        whole.keep(name);
     }
 }

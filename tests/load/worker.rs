@@ -15,7 +15,7 @@ use std::{
 
 use actix::Addr;
 use leasehold::{Config, LockManager, LossReason, Shutdown, Statistics, Stats};
-use leasehold_testing::history::History;
+use leasehold_testing::history::{History, lines::Transcript};
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::{task::JoinHandle, time::sleep};
 
@@ -33,6 +33,8 @@ pub(crate) struct Work {
     pub(crate) managers: Vec<Addr<LockManager>>,
     pub(crate) report: Rc<RefCell<Report>>,
     pub(crate) history: Rc<History>,
+    /// The requests that got no lease, if histories are kept.
+    without: Rc<RefCell<Transcript>>,
     pub(crate) stop: Rc<Cell<bool>>,
     marks: Rc<Marks>,
     callers: Vec<JoinHandle<()>>,
@@ -46,7 +48,9 @@ impl Work {
         let (report, history) = (Rc::new(RefCell::new(Report::default())), Rc::new(History::new()));
         let (stop, marks) = (Rc::new(Cell::new(false)), Rc::new(Marks::beside(file)));
         let plan = Rc::new(plan);
-        let mut work = Self { plan, seed, managers, report, history, stop, marks, callers: Vec::new() };
+        let without = Rc::default();
+        let mut work =
+            Self { plan, seed, managers, report, history, without, stop, marks, callers: Vec::new() };
         for number in 0..work.plan.callers {
             let (plan, stop) = (Rc::clone(&work.plan), Rc::clone(&work.stop));
             let caller = work.caller(number, number < plan.keepers, plan, stop);
@@ -65,6 +69,7 @@ impl Work {
             random: StdRng::seed_from_u64(self.seed * 1_000 + number as u64),
             report: Rc::clone(&self.report),
             history: Rc::clone(&self.history),
+            without: Rc::clone(&self.without),
             stop,
             marks: Rc::clone(&self.marks),
         }
@@ -119,6 +124,7 @@ pub(super) fn run(plan: Plan, file: &Path, seed: u64) {
         witness.abort();
         let mut report = work.report.take();
         report.held = work.history.take();
+        report.without = work.without.take().to_lines();
         report.found_lost = work.found_lost(report.told_not_held()).await;
         work.shut_down().await;
         report.write(file);

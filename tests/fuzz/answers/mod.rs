@@ -1,9 +1,11 @@
 //! The target `answers`: a server that answers anything to every verb, and never a grant without a fence that it sent.
 
+mod scripts;
 mod server;
 mod values;
+mod words;
 
-use std::{pin::pin, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{
     StreamExt,
@@ -20,6 +22,7 @@ use tokio::time::{Instant, timeout};
 use self::server::Server;
 use crate::{
     input::Input,
+    reached::reach,
     verbs::{Cast, Watch, play},
 };
 
@@ -48,18 +51,24 @@ async fn ask(input: &Input<'_>, server: &Server<'_>) {
         7 => (format!("redis+sentinel://{}/locks", server.address()), SHORT),
         _ => (format!("redis+unix://{}", server.socket()), LONG),
     };
-    let layout = if input.once_in(8) { Layout::Plain } else { Layout::Full };
+    let is_cluster = url.starts_with("redis+cluster");
+    let (layout, watched) = match input.below(8) {
+        6 => (Layout::Full, true),
+        7 => (Layout::Plain, false),
+        _ => (Layout::Full, false),
+    };
     let replicas_ack = u32::from(input.once_in(8));
     let options = RedisOptions {
         layout,
         replicas_ack,
+        watch_leases: watched && !is_cluster && replicas_ack == 0,
         connect_timeout: time,
         response_timeout: time,
         ..RedisOptions::default()
     };
     let store = RedisStore::with_options(&url, options.clone()).expect("a store on a server that is there");
     let cast = Cast::new(input, &["r", "{s}"]);
-    let mut reader = Reader { server };
+    let mut reader = Reader { server, is_whole: layout == Layout::Full && !is_cluster };
     for _ in 0..=input.below(6) {
         match input.below(16) {
             14 => hear(&store, &cast).await,
@@ -79,6 +88,8 @@ async fn hear(store: &RedisStore, cast: &Cast) {
 /// A reader of the answers.
 struct Reader<'a, 'b> {
     server: &'a Server<'b>,
+    /// True if each verb is one script: in the plain layout and on a cluster some are made of others.
+    is_whole: bool,
 }
 
 impl Watch for Reader<'_, '_> {
@@ -90,6 +101,14 @@ impl Watch for Reader<'_, '_> {
     }
 
     fn given_up(&mut self, _: &ResourceName, _: Option<Token>) {}
+
+    fn not_all_granted(&mut self, _: &[Arc<Acquisition>]) {}
+
+    fn read(&mut self, decoder: &'static str) {
+        if self.is_whole {
+            reach(decoder);
+        }
+    }
 
     fn failed(&mut self, error: &StoreError) {
         // What is shown of it is made of what the server said.

@@ -12,8 +12,14 @@ use tokio::{
     net::{TcpListener, UnixListener},
 };
 
-use super::values::{self, Values};
-use crate::input::Input;
+use super::{
+    scripts,
+    values::{self, Values},
+};
+use crate::{
+    input::Input,
+    reached::{TOLD, reach},
+};
 
 /// The number of commands after which a server is gone, so that no client asks for ever.
 const COMMANDS: usize = 300;
@@ -90,15 +96,21 @@ impl<'a> Server<'a> {
     }
 
     async fn talk(&self, mut stream: Box<dyn Duplex>) {
-        let mut buffer = Vec::new();
+        let (mut buffer, mut is_told) = (Vec::new(), false);
         loop {
             while let Some(command) = next(&mut buffer) {
-                let (text, is_over) = match self.answer(&command) {
+                let (mut text, is_over) = match self.answer(&command) {
                     Answer::Says(text) => (text, false),
                     Answer::Breaks(text) => (text, true),
                 };
+                is_told |= command.get(1).is_some_and(|word| word == b"TRACKING");
+                let pushes = if is_told { self.input.below(4) } else { 0 };
+                (0..pushes).for_each(|_| self.values.pushed(&mut text));
                 if stream.write_all(&text).await.is_err() || is_over {
                     return;
+                }
+                if pushes > 0 {
+                    reach(TOLD);
                 }
             }
             match stream.read_buf(&mut buffer).await {
@@ -132,22 +144,34 @@ impl<'a> Server<'a> {
     fn script(&self, command: &Command, text: &mut Vec<u8>) {
         let keys = command.get(2).and_then(|keys| str::from_utf8(keys).ok()?.parse().ok()).unwrap_or(0);
         let echo = command.get(3 + keys).map_or(&b""[..], Vec::as_slice);
-        let parts = match self.input.below(8) {
-            5 => keys + 2,
-            6 => 3,
-            7 => self.input.below(6),
-            _ => keys,
+        // The key of the fences, which ends like this, is no resource.
+        let resources = command[3..].iter().take(keys).filter(|key| !key.ends_with(b":")).count().max(1);
+        let script = scripts::of_hash(&command[1]);
+        // A number goes before the answer to all, and behind that to a hand-off; the clock and the record of recovery behind those to a
+        // node of a quorum.
+        let (before, answers, behind, clock) = match self.input.below(8) {
+            4 => (1, resources, 0, 0),
+            5 => (0, resources, 0, 1),
+            6 => (0, 2, 1, 0),
+            7 => (0, self.input.below(6), 0, 0),
+            _ => (0, resources, 0, 0),
         };
-        values::array(text, 1 + parts);
+        values::array(text, 1 + before + answers + behind + 2 * clock);
         values::bulk(text, echo);
-        (0..parts).for_each(|_| self.values.of_script(text));
+        (0..before).for_each(|_| self.values.count(text));
+        (0..answers).for_each(|_| self.values.of_script(&script, text));
+        (0..behind).for_each(|_| self.values.count(text));
+        (0..clock).for_each(|_| self.values.clock(text));
     }
 
     /// Answers any other command as a server would, or nearly.
     fn usual(&self, command: &Command, words: &[String], text: &mut Vec<u8>) {
         let number = |at: usize| words.get(at).and_then(|word| word.parse().ok()).unwrap_or(1);
         match &*words[0] {
-            "SCRIPT" => values::bulk(text, &[b'0'; 40]),
+            "SCRIPT" => {
+                scripts::load(command.last().map_or(&b""[..], Vec::as_slice));
+                values::bulk(text, &[b'0'; 40]);
+            }
             "INCRBY" => {
                 self.counter.set(self.counter.get().wrapping_add(number(2)));
                 self.set.borrow_mut().clear();

@@ -2,124 +2,8 @@
 
 use std::cell::RefCell;
 
+use super::words::{ANSWERS, ERRORS, INFO, WORDS};
 use crate::input::Input;
-
-/// The words of answers and records.
-const WORDS: [&str; 44] = [
-    "granted",
-    "refused",
-    "queued",
-    "full",
-    "deadlock",
-    "mismatch",
-    "corrupt",
-    "error",
-    "still_held",
-    "not_held",
-    "yes",
-    "no",
-    "opened",
-    "notified",
-    "register",
-    "read",
-    "written",
-    "changed",
-    "early",
-    "report",
-    "taught",
-    "holders",
-    "holding",
-    "closed",
-    "x",
-    "s",
-    "p",
-    "1",
-    "1/3",
-    "0/5",
-    "",
-    "0",
-    "7",
-    "-1",
-    "a",
-    "{}",
-    "00000007",
-    "00000070000000000000000000000007",
-    "7 x 1 0/1000  {}",
-    "00001795824000000 x 1 0/60000 a {}",
-    "7 p 1/3 !5/9 a {\"host\":\"h\"}",
-    "99999999999999999999 x 1 0/0  {}",
-    "18446744073709551615",
-    "0 x 1 0  []",
-];
-
-/// Whole answers of scripts.
-const ANSWERS: [&[&str]; 17] = [
-    &["granted", "7", "1"],
-    &["granted", "", "1"],
-    &["granted", "00001795824000000", "2"],
-    &["refused", "00000007", "holding", "5", "5", "7 x 1 0/1000  {}"],
-    &["refused", "00000007", "closed", "-5", "9", "7 s 1 0/1000 a {}"],
-    &["queued", "0", "00000007", "holding", "5", "5", "7 x 1 0/1000  {}"],
-    &["full", "10"],
-    &["deadlock", "x", "1"],
-    &["mismatch", "p", "1/3"],
-    &["corrupt", "a value that is no lock"],
-    &["error", "@user_script: 5: -READONLY You can't write"],
-    &["not_held", "1"],
-    &[
-        "holders",
-        "1",
-        "1",
-        "1795824000000000",
-        "1",
-        "00000007",
-        "holding",
-        "5",
-        "7 x 1 0/1  {}",
-        "00000008",
-        "8",
-        " s 1 0/5  {}",
-    ],
-    &["notified", "1", "00000070000000000000000000000007"],
-    &["register", "written", "1795824000000000", "00000070000000000000000000000007", "a value"],
-    &["report", "7", "1795824000000000", "run 1 7"],
-    &["still_held", "2"],
-];
-
-const ERRORS: [&str; 16] = [
-    "ERR no",
-    "NOSCRIPT No matching script",
-    "MOVED 5 127.0.0.1:PORT",
-    "ASK 5 127.0.0.1:PORT",
-    "MOVED x",
-    "TRYAGAIN",
-    "CLUSTERDOWN",
-    "LOADING",
-    "READONLY",
-    "OOM command not allowed",
-    "NOPERM no permissions to run",
-    "WRONGTYPE",
-    "MASTERDOWN",
-    "BUSY",
-    "NOAUTH",
-    "NOREPLICAS",
-];
-
-/// Roughly the answer of a server about itself.
-const INFO: [&str; 12] = [
-    "run_id:abc\r\n",
-    "uptime_in_seconds:9\r\n",
-    "uptime_in_seconds:18446744073709551615\r\n",
-    "aof_enabled:1\r\n",
-    "role:master\r\n",
-    "redis_version:7.2.4\r\n",
-    "used_cpu_user_main_thread:1e300\r\n",
-    "used_cpu_sys_main_thread:-1\r\n",
-    "used_cpu_user:2.5\r\n",
-    "# Server\r\n",
-    ":\r\n",
-    "maxmemory:-1\r\n",
-];
 
 /// The source of values.
 pub(super) struct Values<'a> {
@@ -169,14 +53,31 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Writes one of the answers of a script.
-    pub(super) fn of_script(&self, text: &mut Vec<u8>) {
+    /// Writes one of the answers of scripts, mostly of this one.
+    pub(super) fn of_script(&self, script: &str, text: &mut Vec<u8>) {
+        let says = |answer: &&&[&str]| script.contains(&format!("'{}'", answer[0]));
+        let own: Vec<_> = ANSWERS.iter().filter(says).copied().collect();
         match self.input.below(8) {
+            0..=2 if !own.is_empty() => self.list(text, self.input.one_of(&own)),
             0..=3 => self.list(text, self.input.one_of(&ANSWERS)),
             4 | 5 => self.number(text, self.input.one_of(&[1, 0, 7, 1_795_824_000_000_000, -1])),
             6 => self.any(text, 2),
-            _ => self.list(text, &["yes"]),
+            _ => bulk(text, b"run 1 7"),
         }
+    }
+
+    /// Writes a number, mostly a small one.
+    pub(super) fn count(&self, text: &mut Vec<u8>) {
+        match self.input.below(8) {
+            7 => self.any(text, 1),
+            _ => self.number(text, self.input.one_of(&[0, 1, 2, i64::MAX])),
+        }
+    }
+
+    /// Writes the time of a server, and how it has recovered.
+    pub(super) fn clock(&self, text: &mut Vec<u8>) {
+        self.number(text, self.input.one_of(&[1_795_824_000_000_000, 0, -1, i64::MAX]));
+        bulk(text, self.input.one_of(&["", "run 1 7", "run 0 99999999999999999999", "run"]).as_bytes());
     }
 
     pub(super) fn error(&self, text: &mut Vec<u8>) {
@@ -282,6 +183,36 @@ impl<'a> Values<'a> {
             ["name", "locks", "ip", "127.0.0.1", "port", &port, "config-epoch", "7", "flags", "master"];
         array(text, fields.len());
         fields.iter().for_each(|field| bulk(text, field.as_bytes()));
+    }
+
+    /// Writes what a server tells unasked: mostly that keys have changed, that everything has, or anything else.
+    pub(super) fn pushed(&self, text: &mut Vec<u8>) {
+        const KEYS: [&str; 5] =
+            ["leasehold:{r}", "leasehold:{%7Bs%7D}", "leasehold:{r}:h", "leasehold:{", ""];
+        match self.input.below(8) {
+            6 => {
+                let length = self.input.below(4);
+                text.extend(format!(">{length}\r\n").into_bytes());
+                return (0..length).for_each(|_| self.any(text, 2));
+            }
+            7 => text.extend(b">3\r\n$7\r\nmessage\r\n+a\r\n"),
+            _ => text.extend(b">2\r\n$10\r\ninvalidate\r\n"),
+        }
+        match self.input.below(8) {
+            5 => text.extend(b"_\r\n"),
+            6 => text.extend(b"*-1\r\n"),
+            7 => self.any(text, 2),
+            _ => {
+                let length = self.input.below(4);
+                array(text, length);
+                for _ in 0..length {
+                    match self.input.below(8) {
+                        7 => self.any(text, 1),
+                        _ => bulk(text, self.input.one_of(&KEYS).as_bytes()),
+                    }
+                }
+            }
+        }
     }
 
     /// Confirms channels, and sends messages at once.

@@ -2,13 +2,12 @@
 
 use redis::Cmd;
 
+use super::Shape;
 use crate::input::Input;
 
-/// The ends of the keys of a resource: its main key, those that matter where it has several holders, those of its queue, and its
-/// register.
-const KEYS: [&str; 8] = [":h", ":d", ":o", ":q", ":w", ":p", ":r", ""];
-/// The keys of all resources.
-const COMMON: [&str; 2] = ["leasehold:fence", "leasehold:recovered"];
+/// The ends of the keys of a resource: those that matter where it has several holders, those of its queue, its register, its capacity,
+/// the numbers of its permits, and its main key at the end, which may be spared.
+const KEYS: [&str; 10] = [":h", ":d", ":o", ":q", ":w", ":p", ":r", ":c", ":n", ""];
 
 /// The tokens of the verbs, and another one.
 const TOKENS: [&str; 4] = [
@@ -65,10 +64,17 @@ const PIECES: [&str; 40] = [
 const SCORES: [&str; 9] =
     ["0", "-1", "1", "inf", "-inf", "1795824000000", "9999999999999", "1e300", "9007199254740993"];
 
-/// Returns a command that writes garbage, and leaves the main key as it is if it `spares` that.
-pub(super) fn command(input: &Input<'_>, main: &str, spares: bool) -> Cmd {
+/// Returns a command that writes garbage into the keys of a resource or one of the others, and leaves the main key as it is if it
+/// `spares` that.
+pub(super) fn command(input: &Input<'_>, shape: &Shape, spares: bool) -> Cmd {
     let behind = KEYS[input.below(KEYS.len() - usize::from(spares))];
-    let key = if input.once_in(12) { input.one_of(&COMMON).to_owned() } else { format!("{main}{behind}") };
+    // A resource of the plain layout has its main key alone.
+    let behind = if shape.is_plain && !spares { "" } else { behind };
+    let key = if input.once_in(12) {
+        input.one_of(&shape.others).to_owned()
+    } else {
+        format!("{}{behind}", shape.main)
+    };
     let mut command = Cmd::new();
     match input.below(12) {
         0 => command.arg("SET").arg(key).arg(text(input)),

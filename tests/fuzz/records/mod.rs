@@ -1,11 +1,12 @@
 //! The target `records`: a server whose keys have garbage in them, which frees no hold and stops no script.
 
 mod garbage;
+mod plain;
 
-use std::time::Duration;
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use leasehold::{
-    Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
+    Layout, Mode, Owner, RedisOptions, RedisStore, ResourceName, StoreError, Token,
     store::{Acquired, Acquisition, Grant, Hold, Store},
 };
 use leasehold_testing::servers::RedisServer;
@@ -13,6 +14,7 @@ use redis::{AsyncConnectionConfig, aio::MultiplexedConnection};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use self::plain::Seen;
 use crate::{
     input::Input,
     verbs::{Cast, TTL, Watch, play},
@@ -57,41 +59,77 @@ pub fn records(data: &[u8]) {
 /// The longest time that a store waits for a server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The main key of the resource with garbage.
-const KEY: &str = "leasehold:{r}";
-/// The main key of the one beside it.
-const BESIDE: &str = "leasehold:{beside}";
+/// The keys of a layout.
+struct Shape {
+    is_plain: bool,
+    /// The main key of the resource with garbage.
+    main: &'static str,
+    /// The main key of the one beside it.
+    beside: &'static str,
+    /// Other keys for garbage: those of all resources, or of a register and of another resource.
+    others: [&'static str; 2],
+}
+
+const FULL: Shape = Shape {
+    is_plain: false,
+    main: "leasehold:{r}",
+    beside: "leasehold:{beside}",
+    others: ["leasehold:fence", "leasehold:recovered"],
+};
+
+const PLAIN: Shape = Shape {
+    is_plain: true,
+    main: "leasehold:r",
+    beside: "leasehold:beside",
+    others: ["leasehold:{r}:r", "leasehold:s"],
+};
 
 async fn run(world: &World, input: &Input<'_>) {
+    let shape = &if input.once_in(8) { PLAIN } else { FULL };
     // A script that takes this long does not end.
-    let options =
-        RedisOptions { connect_timeout: PATIENCE, response_timeout: PATIENCE, ..RedisOptions::default() };
+    let options = RedisOptions {
+        layout: if shape.is_plain { Layout::Plain } else { Layout::Full },
+        connect_timeout: PATIENCE,
+        response_timeout: PATIENCE,
+        ..RedisOptions::default()
+    };
     let store = &RedisStore::with_options(&world.url, options).expect("a store on a server that is there");
     let mut server = world.server.clone();
     redis::cmd("FLUSHALL").exec_async(&mut server).await.expect("an empty server");
-    let [garbled, beside] = ["r", "beside"].map(|name| ResourceName::new(name).expect("a short name"));
+    let [garbled, other, beside] =
+        ["r", "s", "beside"].map(|name| ResourceName::new(name).expect("a short name"));
     let neighbour = hold(&beside, 1);
     granted(store, &neighbour).await;
-    let before: Vec<u8> = redis::cmd("GET").arg(BESIDE).query_async(&mut server).await.expect("a hold");
+    let before: Vec<u8> = redis::cmd("GET").arg(shape.beside).query_async(&mut server).await.expect("a hold");
     // A hold of its own in the same resource, whose own key stays as it is, or none.
     let own = input.once_in(2).then(|| hold(&garbled, 2));
     if let Some(own) = &own {
         granted(store, own).await;
     }
     for _ in 0..=input.below(5) {
-        let command = garbage::command(input, KEY, own.is_some());
+        let command = garbage::command(input, shape, own.is_some());
         // A server refuses what makes no sense of what is there.
         let _: Result<redis::Value, _> = command.query_async(&mut server).await;
     }
+    let foreign = [Seen::of(shape.main, &mut server).await, Seen::of(shape.others[1], &mut server).await];
     let cast = Cast::new(input, &["r", "s"]);
-    let mut keeper = Keeper { own: own.clone(), held: Vec::new(), is_forced: false };
+    let mut keeper =
+        Keeper { own: own.clone(), held: Vec::new(), forced: HashSet::new(), is_plain: shape.is_plain };
     for _ in 0..=input.below(6) {
         play(store, input, &cast, &mut keeper).await;
     }
-    let after: Vec<u8> = redis::cmd("GET").arg(BESIDE).query_async(&mut server).await.expect("a hold");
+    let after: Vec<u8> = redis::cmd("GET").arg(shape.beside).query_async(&mut server).await.expect("a hold");
     assert_eq!(before, after, "the hold of another resource was changed");
     assert_eq!(store.is_held(&neighbour.hold).await.ok(), Some(true), "the hold of another resource is gone");
-    if let Some(own) = own.filter(|_| !keeper.is_forced) {
+    if shape.is_plain {
+        let tokens: Vec<_> = cast.tokens().into_iter().chain(own.iter().map(|own| own.hold.token)).collect();
+        for (seen, key, resource) in
+            [(&foreign[0], shape.main, &garbled), (&foreign[1], shape.others[1], &other)]
+        {
+            seen.check((key, keeper.forced.contains(resource)), &tokens, &mut server).await;
+        }
+    }
+    if let Some(own) = own.filter(|_| !keeper.forced.contains(&garbled)) {
         assert_eq!(store.is_held(&own.hold).await.ok(), Some(true), "a hold is gone");
     }
 }
@@ -121,14 +159,17 @@ async fn granted(store: &RedisStore, asked: &Acquisition) {
 struct Keeper {
     own: Option<Acquisition>,
     held: Vec<Acquisition>,
-    is_forced: bool,
+    /// The resources that were taken away from all their holders.
+    forced: HashSet<ResourceName>,
+    is_plain: bool,
 }
 
 impl Watch for Keeper {
     fn granted(&mut self, asked: &Acquisition, grant: Grant) {
-        assert!(grant.fence.is_some_and(|fence| fence.get() > 0) && grant.holds > 0, "{grant:?}");
+        let has_fence = grant.fence.is_some_and(|fence| fence.get() > 0);
+        assert!(has_fence != self.is_plain && grant.holds > 0, "{grant:?}");
         let of_it = |held: &&Acquisition| held.hold.resource == asked.hold.resource;
-        let own = self.own.as_ref().filter(|_| !self.is_forced);
+        let own = self.own.as_ref().filter(|own| !self.forced.contains(&own.hold.resource));
         let held: Vec<_> = self.held.iter().chain(own).filter(of_it).collect();
         let owner = |asked: &Acquisition| asked.hold.owner.as_ref().map(Owner::encoded);
         let re_enters = |one: &Acquisition, other: &Acquisition| {
@@ -151,8 +192,18 @@ impl Watch for Keeper {
         let is_it = |held: &Acquisition| {
             held.hold.resource == *resource && token.is_none_or(|token| held.hold.token == token)
         };
-        self.is_forced |= token.is_none() && self.own.as_ref().is_some_and(is_it);
         self.held.retain(|held| !is_it(held));
+        if token.is_none() {
+            self.forced.insert(resource.clone());
+        }
+    }
+
+    fn not_all_granted(&mut self, asked: &[Arc<Acquisition>]) {
+        let is_plain = self.is_plain;
+        // The plain layout takes them one after the other, and gives up also what they held before.
+        for asked in asked.iter().filter(|_| is_plain) {
+            self.given_up(&asked.hold.resource, Some(asked.hold.token));
+        }
     }
 
     fn failed(&mut self, error: &StoreError) {

@@ -1,4 +1,4 @@
-//! A lease, or a refused request, as its lines tell it.
+//! A lease, or a request without one, as its lines tell it.
 
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ pub(super) struct Call {
 pub(super) enum Whole {
     Lease(Held),
     Refused(Request),
+    Unanswered(Request),
 }
 
 impl Call {
@@ -45,8 +46,8 @@ impl Call {
         }
     }
 
-    /// Returns what became of it, in a history that ends at a moment; nothing if that is not known.
-    pub(super) fn whole(self, last: u64) -> Result<Option<Whole>, String> {
+    /// Returns what became of it, in a history that ends at a moment.
+    pub(super) fn whole(self, last: u64) -> Result<Whole, String> {
         let wrong = |error: InvalidValue| error.to_string();
         let Some((asked, Event::Acquire { mode, owner, ttl })) = self.acquire else {
             return Err("without an `acquire`".to_owned());
@@ -61,7 +62,11 @@ impl Call {
             (ResourceName::decode(&self.about.resource).map_err(wrong)?, Duration::from_nanos(ttl));
         let Some((answered, answer)) = self.answer else {
             let is_over = self.end.is_some() || self.ended.is_some();
-            return if is_over { Err("an end of what was not granted".to_owned()) } else { Ok(None) };
+            if is_over {
+                return Err("an end of what was not granted".to_owned());
+            }
+            let (asked, answered) = (moment(asked), moment(last));
+            return Ok(Whole::Unanswered(Request { resource, mode, owner, ttl, asked, answered }));
         };
         if self.ended.is_some() && self.end.is_none() {
             return Err("an `ended` without an `end`".to_owned());
@@ -76,14 +81,8 @@ impl Call {
             }
             Event::Late { fence, reentered } => (fence, reentered, answered),
             _ => {
-                return Ok(Some(Whole::Refused(Request {
-                    resource,
-                    mode,
-                    owner,
-                    ttl,
-                    asked,
-                    answered: granted,
-                })));
+                let answered = granted;
+                return Ok(Whole::Refused(Request { resource, mode, owner, ttl, asked, answered }));
             }
         };
         let (stopped, why, reason) = self.ended.unwrap_or((end, Why::Over, None));
@@ -97,6 +96,6 @@ impl Call {
         let held =
             Held { resource, mode, owner, reentered, fence, ttl, asked, granted, valid_until, stopped, lost };
         let in_order = asked <= granted && granted <= valid_until && valid_until <= stopped;
-        in_order.then_some(Some(Whole::Lease(held))).ok_or_else(|| "an answer before its call".to_owned())
+        in_order.then_some(Whole::Lease(held)).ok_or_else(|| "an answer before its call".to_owned())
     }
 }

@@ -29,6 +29,7 @@ pub(super) enum Event {
     MayForget {
         until: u64,
     },
+    Complete,
     Acquire {
         mode: Share,
         // Null has to be written: a name with an error in it would be no owner.
@@ -94,7 +95,7 @@ impl Line {
     /// Returns the place of the line among all. Of one moment, what begins comes before what is answered: it may have been the first.
     pub(super) fn place(&self) -> (u64, u8, usize) {
         let rank = match self.event {
-            Event::MayForget { .. } => 0,
+            Event::MayForget { .. } | Event::Complete => 0,
             Event::Acquire { .. } | Event::End => 1,
             Event::Granted { .. } | Event::Late { .. } | Event::Refused => 2,
             Event::Ended { .. } => 3,

@@ -13,11 +13,17 @@
 //! | `refused` | its answer: not held | nothing |
 //! | `end` | a call: from here on the lease may be over | nothing |
 //! | `ended` | its answer: the holder has stopped | `why`: `"released"`, `"over"` (its validity ended, and no loss was told), or `"lost"` with a `reason` |
+//! | `complete` | no call: the history has every request to its resources, and nothing but these keeps one closed (see below) | nothing |
 //! | `may_forget` | no call: the store may forget leases from `at` until `until`, as an asynchronous replica does | `until` |
 //!
 //! A lease is held from `granted` until `end`: a renewal needs no line, for it only puts the end off. A request without an answer
 //! may have had its effect or not. A lease without an `end` has no `ended` and is held until the last line; one that is `late` has
 //! neither. Lines are in the order of their moments, with calls first. A line has all fields of its event, and no others.
+//!
+//! A history that is `complete` has the reason of each `refused` in it, for a store refuses nothing that is free. Between the call and the
+//! answer something else was in the way: a lease that conflicts, from its `acquire` on and until the store cannot have it any more; or
+//! another request, also one that waits, for it may be the first in a queue; or one without an answer, which the store may have
+//! granted. Other histories do not have all requests, or have holds that end with a cooldown, so their refusals cannot be judged.
 //!
 //! After `ended` the store may still have the lease: a release is on its way, or a TTL runs. That matters only to the same owner, who
 //! may re-enter it. So a checker that judges re-entries lets a hold be re-entered until two TTLs after its `ended`.
@@ -47,6 +53,10 @@ pub struct Transcript {
     pub leases: Vec<(u64, Held)>,
     /// The requests that were refused, each with the number of its process.
     pub refused: Vec<(u64, Request)>,
+    /// The requests without an answer, or with one of which nobody knows what the store did, each with the number of its process.
+    pub unanswered: Vec<(u64, Request)>,
+    /// True if this is every request to its resources, and nothing else keeps one closed.
+    pub complete: bool,
     /// The time in which the store may forget leases, if there was one.
     pub may_forget: Option<(Moment, Moment)>,
 }
@@ -90,15 +100,21 @@ impl Transcript {
             let nothing = About { process: 0, id: 0, resource: String::new() };
             lines.push(nothing.line(at, Event::MayForget { until: nanos(until) }));
         }
+        if self.complete {
+            let nothing = About { process: 0, id: 0, resource: String::new() };
+            lines.push(nothing.line(moment(0), Event::Complete));
+        }
         for (id, (process, held)) in self.leases.iter().enumerate() {
             let about = About { process: *process, id, resource: held.resource.encoded() };
             lines.extend(lines_of_lease(&about, held));
         }
-        for (id, (process, request)) in (self.leases.len()..).zip(&self.refused) {
+        let refused = self.refused.iter().map(|request| (request, true));
+        let requests = refused.chain(self.unanswered.iter().map(|request| (request, false)));
+        for (id, ((process, request), is_refused)) in (self.leases.len()..).zip(requests) {
             let about = About { process: *process, id, resource: request.resource.encoded() };
             let asked = asked(request.mode, request.owner.as_ref(), request.ttl);
             lines.push(about.line(request.asked, asked));
-            lines.push(about.line(request.answered, Event::Refused));
+            lines.extend(is_refused.then(|| about.line(request.answered, Event::Refused)));
         }
         lines.sort_by_key(Line::place);
         let text = |line| serde_json::to_string(&line).expect("a line of plain values") + "\n";
@@ -120,6 +136,10 @@ impl Transcript {
                 read.may_forget = Some((moment(line.at), moment(until)));
                 continue;
             }
+            if let Event::Complete = line.event {
+                read.complete = true;
+                continue;
+            }
             let call: &mut Call = calls.entry(line.about.id).or_default();
             call.line.get_or_insert(number);
             if !call.takes(line) {
@@ -129,9 +149,9 @@ impl Transcript {
         for call in calls.into_values() {
             let (process, number) = (call.about.process, call.line.unwrap_or_default());
             match call.whole(last).map_err(|what| Unreadable { line: number, what })? {
-                Some(Whole::Lease(held)) => read.leases.push((process, held)),
-                Some(Whole::Refused(request)) => read.refused.push((process, request)),
-                None => {}
+                Whole::Lease(held) => read.leases.push((process, held)),
+                Whole::Refused(request) => read.refused.push((process, request)),
+                Whole::Unanswered(request) => read.unanswered.push((process, request)),
             }
         }
         Ok(read)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::{Mode, Owner, ResourceName, env::Moment};
 
-/// A request, and when it was answered.
+/// A request, and the moment of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The resource.
@@ -17,6 +17,6 @@ pub struct Request {
     pub ttl: Duration,
     /// The moment at which it was asked for.
     pub asked: Moment,
-    /// The moment of the answer.
+    /// The moment of the answer; the end of the history for one that has none.
     pub answered: Moment,
 }

@@ -42,7 +42,15 @@ fn a_history_is_the_same_when_it_is_read_again() {
     let over = Held { stopped: at(9), ..held(5, 8) };
     let late = held(6, 6);
     let leases = [held(1, 5), owned, permits, lost, over, late].map(|held| (1, held)).to_vec();
-    let written = Transcript { leases, refused: vec![(2, request())], may_forget: Some((at(1), at(2))) };
+    // The last line is at 9.
+    let unanswered = Request { answered: at(9), ..request() };
+    let written = Transcript {
+        leases,
+        refused: vec![(2, request())],
+        unanswered: vec![(3, unanswered)],
+        complete: true,
+        may_forget: Some((at(1), at(2))),
+    };
     assert_eq!(Transcript::read(&written.to_lines()), Ok(written));
 }
 
@@ -80,7 +88,7 @@ fn without_an_end_a_lease_is_held_until_the_last_line_and_without_an_answer_noth
     let ended = without(&["end", "ended"]).unwrap().leases[0].1.ended();
     assert!(ended > at(4) && ended < at(5), "{ended:?}");
     let unknown = without(&["granted", "end", "ended"]).unwrap();
-    assert_eq!((unknown.leases.len(), unknown.refused.len()), (0, 1));
+    assert_eq!((unknown.leases.len(), unknown.refused.len(), unknown.unanswered.len()), (0, 1, 1));
     assert_eq!(without(&["end"]).unwrap_err().what, "an `ended` without an `end`");
     assert_eq!(without(&["acquire"]).unwrap_err().line, 1);
     assert_eq!(without(&["granted"]).unwrap_err().line, 1);
