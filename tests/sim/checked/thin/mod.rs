@@ -14,14 +14,22 @@ use stateright::{Model, Property};
 
 const CLIENTS: usize = 3;
 
-const FENCES: &str = "fences grow";
-const ONE_HOLDER: &str = "one client holds at a time";
-const ORDER: &str = "nobody overtakes";
-const NOBODY_FORGOTTEN: &str = "nobody is forgotten";
+/// A later grant has a larger fence.
+pub const FENCES: &str = "fences grow";
+/// No two clients believe at one time that they hold. Those whose hold was ended by force know that.
+pub const ONE_HOLDER: &str = "one client holds at a time";
+/// Nobody holds while one waits that came before it took the resource.
+pub const ORDER: &str = "nobody overtakes";
+/// What is released is handed over to those that wait, except where some have waited since before it was taken.
+pub const NOBODY_FORGOTTEN: &str = "nobody is forgotten";
 
 /// The rules of plain commands, each of which is kept or not.
 #[derive(Clone, Copy, Debug)]
 pub struct ThinRules {
+    /// Asks at the end whose hold it is: what was granted may be another's by then.
+    pub asks_whose_it_is: bool,
+    /// A hold is marked when somebody begins to wait behind it.
+    pub marks_when_somebody_waits: bool,
     /// Gives back what was granted while somebody waits.
     pub looks_at_the_queue: bool,
     /// A script does not count what plain commands of its token have taken ahead of those that wait.
@@ -34,6 +42,20 @@ pub struct ThinRules {
     pub looks_at_the_counter: bool,
     /// The first acquisition on each connection is a script.
     pub begins_with_a_script: bool,
+}
+
+impl ThinRules {
+    /// The rules of the library.
+    pub const TODAY: Self = Self {
+        asks_whose_it_is: true,
+        marks_when_somebody_waits: true,
+        looks_at_the_queue: true,
+        scripts_look_at_the_queue: true,
+        marks_what_is_told: true,
+        looks_at_others: true,
+        looks_at_the_counter: true,
+        begins_with_a_script: true,
+    };
 }
 
 /// How much can happen.
@@ -56,8 +78,26 @@ pub struct ThinWorld {
     /// Whether it begins with the hold of another client, which has died, and the second client in the queue behind it. The
     /// first may use plain commands then.
     pub begins_dead: bool,
+    /// Whether it begins with connections on which a script has given out a fence: all may use plain commands.
+    pub begins_raised: bool,
 }
 
+impl ThinWorld {
+    /// A world in which nothing happens yet.
+    pub const EMPTY: Self = Self {
+        rules: ThinRules::TODAY,
+        asks: [0; CLIENTS],
+        breaks: 0,
+        deaths: 0,
+        lost_counters: 0,
+        failovers: 0,
+        forced: 0,
+        begins_dead: false,
+        begins_raised: false,
+    };
+}
+
+/// All that is the case at a moment.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub struct State {
     server: Server,
@@ -112,6 +152,7 @@ enum Verb {
     Release(u8),
 }
 
+/// One step of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// `RedisStore::acquire_each`: by plain commands (`src/store/redis/thin.rs`), or by `acquire.lua`.
@@ -184,7 +225,8 @@ impl State {
                 let is_alone = self.server.counter == Some(counter) || !rules.looks_at_others;
                 let gives_back = is_waited_for && rules.looks_at_the_queue;
                 client.raised = client.raised.filter(|_| grows);
-                let is_own = self.server.holder.as_ref().is_some_and(|hold| hold.token == token);
+                let is_own = self.server.holder.as_ref().is_some_and(|hold| hold.token == token)
+                    || !rules.asks_whose_it_is;
                 if granted && grows && is_alone && is_own && !gives_back {
                     self.overtook |= self.server.has_overtaken(token);
                     self.tell(which, token, counter);
@@ -251,6 +293,12 @@ impl Model for ThinWorld {
             state.clients[1].stage = Stage::Asking(state.next_token);
             state.server.script(1, state.next_token, self.rules);
             state.next_token += 1;
+        }
+        if self.begins_raised {
+            for (which, token) in (0..CLIENTS).zip(u8::MAX - CLIENTS as u8..) {
+                state.clients[which].raised = state.server.script(which, token, self.rules);
+                state.server.release(token);
+            }
         }
         vec![state]
     }
@@ -368,11 +416,9 @@ impl Model for ThinWorld {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always(FENCES, |_, state: &State| !state.went_back),
-            Property::always(ONE_HOLDER, |world: &Self, state: &State| {
+            Property::always(ONE_HOLDER, |_, state: &State| {
                 let holds = |client: &&Client| matches!(client.stage, Stage::Holding(_));
                 state.clients.iter().filter(holds).count() <= 1
-                    // Its holder need not know yet.
-                    || world.forced > 0
             }),
             Property::always(ORDER, |_, state: &State| !state.overtook),
             Property::always(NOBODY_FORGOTTEN, |_, state: &State| {

@@ -8,6 +8,8 @@ use leasehold::{
 };
 use stateright::{Model, Property};
 
+use super::Checked;
+
 const NODES: usize = 3;
 const CLIENTS: usize = 2;
 const MAX_TTL: Duration = Duration::from_secs(1);
@@ -40,8 +42,11 @@ pub struct World {
     steps: u8,
     /// Whether the first client begins with a lease, granted by the last two nodes, and a request on its way to the first.
     begins_late: bool,
+    /// Whether that lease has ended then, and the second client raises the fences of a grant by the first two nodes.
+    begins_raising: bool,
 }
 
+/// All that is the case at a moment.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub struct State {
     nodes: [Node; NODES],
@@ -119,6 +124,7 @@ enum Verb {
     Teach(u8, u64),
 }
 
+/// One step of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// `QuorumStore::acquire_each` in `src/store/quorum/acquire.rs`.
@@ -146,17 +152,30 @@ pub enum Action {
 impl World {
     /// Creates a world in which a node is restarted.
     pub fn with_a_restart(rules: Rules) -> Self {
-        Self { rules, asks: [1, 1], restarts: 1, steps: 0, begins_late: false }
+        Self { rules, asks: [1, 1], restarts: 1, steps: 0, begins_late: false, begins_raising: false }
     }
 
     /// The first client has a lease of the last two nodes, one of which then restarts with a clock that is corrected.
     pub fn with_a_stepped_clock(rules: Rules) -> Self {
-        Self { rules, asks: [1, 1], restarts: 1, steps: 1, begins_late: true }
+        Self { rules, asks: [1, 1], restarts: 1, steps: 1, begins_late: true, begins_raising: false }
     }
 
     /// Creates a world in which acquisitions and raises of a holder are late.
     pub fn with_a_re_entry(rules: Rules) -> Self {
-        Self { rules, asks: [2, 1], restarts: 0, steps: 0, begins_late: true }
+        Self { rules, asks: [2, 1], restarts: 0, steps: 0, begins_late: true, begins_raising: false }
+    }
+
+    /// Creates the same world at a later moment: the lease has ended, and the second client is granted the next one.
+    pub fn with_a_late_re_entry(rules: Rules) -> Self {
+        Self { begins_raising: true, ..Self::with_a_re_entry(rules) }
+    }
+}
+
+impl Checked for World {
+    type Rules = Rules;
+
+    fn under(self, rules: Rules) -> Self {
+        Self { rules, ..self }
     }
 }
 
@@ -435,6 +454,12 @@ impl Model for World {
             state.ask(0);
             (1..NODES).for_each(|node| state.execute(0, node, self.rules));
             assert!(state.decide(0), "two nodes have granted it");
+        }
+        if self.begins_raising {
+            state.end(0);
+            state.ask(1);
+            (0..NODES - 1).for_each(|node| state.execute(1, node, self.rules));
+            assert!(state.decide(1), "two nodes have granted it");
         }
         vec![state]
     }
