@@ -12,8 +12,10 @@ mod kinds;
 mod looked;
 mod partitions;
 mod queue;
+mod quorum_traces;
 mod register;
 mod thin;
+mod thin_traces;
 mod traces;
 
 use leasehold_sim::checked::{FENCES, ONE_HOLDER, Rules, World, steps_of_a_quorum};

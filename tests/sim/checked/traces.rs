@@ -5,7 +5,9 @@ use stateright::Model;
 
 use super::{
     queue::{QueueAnswer, QueueCall, QueueWorld, Token, Told},
+    quorum::{NODES, NodeAnswer, NodeCall, World},
     register::{RegisterAnswer, RegisterCall, RegisterWorld},
+    thin::{Action, ThinAnswer, ThinCall, ThinWorld},
 };
 
 /// A call of the store in a walk, and what the model has after it.
@@ -29,13 +31,19 @@ impl QueueWorld {
     /// Returns the calls of a random walk of so many actions.
     pub fn trace(&self, seed: u64, actions: usize) -> Vec<QueueStep> {
         let mut steps = Vec::new();
-        walk(self, seed, actions, |before, action, after| {
-            if let Some(call) = self.call(before, action) {
-                let ((answer, told), (holders, waiters)) = (self.answer(before, call), after.seen());
-                let is_alone = before.has_no_ticket();
-                steps.push(QueueStep { call, is_alone, answer, told, holders, waiters });
-            }
-        });
+        walk(
+            self,
+            seed,
+            actions,
+            |_| false,
+            |before, action, after| {
+                if let Some(call) = self.call(before, action) {
+                    let ((answer, told), (holders, waiters)) = (self.answer(before, call), after.seen());
+                    let is_alone = before.has_no_ticket();
+                    steps.push(QueueStep { call, is_alone, answer, told, holders, waiters });
+                }
+            },
+        );
         steps
     }
 }
@@ -44,16 +52,87 @@ impl RegisterWorld {
     /// Returns the calls of a random walk of so many actions, each with its answer.
     pub fn trace(&self, seed: u64, actions: usize) -> Vec<(RegisterCall, RegisterAnswer)> {
         let mut steps = Vec::new();
-        walk(self, seed, actions, |before, action, _| {
-            steps.extend(self.call(before, action).map(|call| (call, self.answer(before, call))));
+        walk(
+            self,
+            seed,
+            actions,
+            |_| false,
+            |before, action, _| {
+                steps.extend(self.call(before, action).map(|call| (call, self.answer(before, call))));
+            },
+        );
+        steps
+    }
+}
+
+/// A call of the server in a walk, and what the model has after it.
+#[derive(Clone, Debug)]
+pub struct ThinStep {
+    /// The call.
+    pub call: ThinCall,
+    /// The answer of the model.
+    pub answer: ThinAnswer,
+    /// The token that holds after it.
+    pub holder: Option<u8>,
+    /// The tokens that wait after it, in their order.
+    pub waiters: Vec<u8>,
+}
+
+impl ThinWorld {
+    /// Returns the calls of a random walk of so many actions.
+    pub fn trace(&self, seed: u64, actions: usize) -> Vec<ThinStep> {
+        let mut steps = self.beginning();
+        walk(self, seed, actions, Action::is_rare, |before, action, after| {
+            if let Some(call) = before.call(action) {
+                let ((holder, waiters), answer) = (after.seen(), before.answer(call, self.rules));
+                steps.push(ThinStep { call, answer, holder, waiters });
+            }
         });
         steps
     }
 }
 
-/// Takes a random action after the other, and tells the state before and after each.
-fn walk<M: Model>(model: &M, seed: u64, most: usize, mut taken: impl FnMut(&M::State, &M::Action, &M::State))
-where
+/// The calls of a step in a walk, and what the model has after them.
+#[derive(Clone, Debug)]
+pub struct QuorumStep {
+    /// The calls, each of a node, with the answer of the model.
+    pub calls: Vec<(usize, NodeCall, NodeAnswer)>,
+    /// The tokens that hold on each node after them, and their fence.
+    pub holds: [Option<(Vec<u8>, u64)>; NODES],
+}
+
+impl World {
+    /// Returns the calls of a random walk of so many actions.
+    pub fn trace(&self, seed: u64, actions: usize) -> Vec<QuorumStep> {
+        let mut steps = Vec::new();
+        walk(
+            self,
+            seed,
+            actions,
+            |_| false,
+            |before, action, after| {
+                let calls = self.calls(before, action);
+                let calls: Vec<_> = calls
+                    .into_iter()
+                    .map(|(node, call)| (node, call, self.answer(before, node, call)))
+                    .collect();
+                if !calls.is_empty() {
+                    steps.push(QuorumStep { calls, holds: after.holds() });
+                }
+            },
+        );
+        steps
+    }
+}
+
+/// Takes a random action after the other, rare ones less often, and tells the state before and after each.
+fn walk<M: Model>(
+    model: &M,
+    seed: u64,
+    most: usize,
+    is_rare: impl Fn(&M::Action) -> bool,
+    mut taken: impl FnMut(&M::State, &M::Action, &M::State),
+) where
     M::Action: Clone,
 {
     let mut random = StdRng::seed_from_u64(seed);
@@ -65,6 +144,9 @@ where
             return;
         }
         let action = actions.swap_remove(random.random_range(0..actions.len()));
+        if is_rare(&action) && random.random_bool(0.8) {
+            continue;
+        }
         let Some(after) = model.next_state(&state, action.clone()) else { continue };
         taken(&state, &action, &after);
         state = after;

@@ -1,5 +1,7 @@
 //! What can happen to three nodes and two clients, one step at a time.
 
+mod calls;
+
 use std::{collections::VecDeque, time::Duration};
 
 use leasehold::{
@@ -8,9 +10,11 @@ use leasehold::{
 };
 use stateright::{Model, Property};
 
+pub use self::calls::{NodeAnswer, NodeCall, before_the_first_fence};
 use super::Checked;
 
-const NODES: usize = 3;
+/// The number of nodes.
+pub const NODES: usize = 3;
 const CLIENTS: usize = 2;
 const MAX_TTL: Duration = Duration::from_secs(1);
 const OLD: Duration = Duration::from_secs(10);
@@ -158,6 +162,11 @@ impl World {
     /// The first client has a lease of the last two nodes, one of which then restarts with a clock that is corrected.
     pub fn with_a_stepped_clock(rules: Rules) -> Self {
         Self { rules, asks: [1, 1], restarts: 1, steps: 1, begins_late: true, begins_raising: false }
+    }
+
+    /// Creates a world in which clients ask often, and two nodes are restarted.
+    pub fn with_much(rules: Rules) -> Self {
+        Self { rules, asks: [3, 3], restarts: 2, steps: 0, begins_late: false, begins_raising: false }
     }
 
     /// Creates a world in which acquisitions and raises of a holder are late.

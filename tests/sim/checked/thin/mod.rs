@@ -5,10 +5,12 @@
 //! bring back an earlier state of the server. Time is not counted: a hold ends when nobody believes in it any more, and the clock
 //! of the server is ahead of all fences that were given out.
 
+mod calls;
 mod server;
 
 use std::collections::VecDeque;
 
+pub use calls::{ThinAnswer, ThinCall};
 use server::Server;
 use stateright::{Model, Property};
 
@@ -181,6 +183,16 @@ pub enum Action {
     Replicate,
     /// The replica takes over.
     FailOver,
+}
+
+impl Action {
+    /// Returns true for what ends things, so that a random walk gets further without it.
+    pub(super) fn is_rare(&self) -> bool {
+        !matches!(
+            self,
+            Self::Ask(_) | Self::Repeat(_) | Self::Execute(_, true) | Self::ExecuteLate(_) | Self::Expire
+        )
+    }
 }
 
 impl Client {
