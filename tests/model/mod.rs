@@ -18,13 +18,13 @@ mod thin;
 mod thin_traces;
 mod traces;
 
-use leasehold_sim::checked::{FENCES, ONE_HOLDER, Rules, World, steps_of_a_quorum};
+use leasehold_sim::checked::{FENCES, ONE_HOLDER, Rules, SERVED, World, steps_of_a_quorum};
 
 use self::looked::Looked;
 
 /// The rules that the library had before: they break on both worlds.
-const BEFORE: Rules = Rules { teaches: false, lowers: true, believes: false };
-const TODAY: Rules = Rules { teaches: true, lowers: false, believes: false };
+const BEFORE: Rules = Rules { teaches: false, lowers: true, believes: false, grows: true };
+const TODAY: Rules = Rules { teaches: true, lowers: false, believes: false, grows: true };
 /// The rule of an age that a node's own clock tells.
 const BELIEVING: Rules = Rules { believes: true, ..TODAY };
 
@@ -46,6 +46,13 @@ fn fences_grow_though_acquisitions_and_raises_are_late() {
     // A late raise lowers a fence.
     late_re_entry.found(FENCES, BEFORE);
     late_re_entry.clean(10_000);
+}
+
+#[test]
+fn clients_are_served_after_a_restart_though_a_node_is_silent() {
+    let restart = quorum(World::with_a_restart_and_a_fair_run, 13);
+    restart.found(SERVED, Rules { grows: false, ..TODAY });
+    restart.clean(100_000);
 }
 
 #[test]

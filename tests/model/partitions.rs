@@ -2,7 +2,7 @@
 //!
 //! Each property is broken without one of the rules, in a world in which it is kept with all of them.
 
-use leasehold_sim::checked::{KEPT, ONE_OWNER, PartitionsRules, PartitionsWorld, SHARED};
+use leasehold_sim::checked::{KEPT, ONE_OWNER, PartitionsRules, PartitionsWorld, SETTLES, SHARED};
 
 use super::looked::Looked;
 
@@ -23,6 +23,7 @@ fn a_partition_has_one_owner_and_in_the_end_the_right_one() {
     dies.found(SHARED, PartitionsRules { gives: false, ..TODAY });
     freezes.found(SHARED, PartitionsRules { leaves_the_list: false, ..TODAY });
     freezes.found(KEPT, PartitionsRules { waits_for_a_waiter: false, ..TODAY });
+    freezes.found(SETTLES, PartitionsRules { stands_for_its_share: false, ..TODAY });
     freezes.clean(10_000);
     dies.clean(100_000);
 }

@@ -16,9 +16,9 @@ use std::{env, fmt::Debug, hash::Hash, time::Instant};
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
 pub use self::{
-    partitions::{KEPT, ONE_OWNER, PartitionsRules, PartitionsWorld, SHARED},
+    partitions::{KEPT, ONE_OWNER, PartitionsRules, PartitionsWorld, SETTLES, SHARED},
     queue::QueueWorld,
-    quorum::{FENCES, ONE_HOLDER, Rules, World},
+    quorum::{FENCES, ONE_HOLDER, Rules, SERVED, World},
     register::RegisterWorld,
     thin::{ThinRules, ThinWorld},
 };

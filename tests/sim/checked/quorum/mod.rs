@@ -1,6 +1,7 @@
 //! What can happen to three nodes and two clients, one step at a time.
 
 mod calls;
+mod fair;
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -24,6 +25,9 @@ pub const FENCES: &str = "fences grow";
 /// No two clients believe at one time that they hold.
 pub const ONE_HOLDER: &str = "one client holds at a time";
 
+/// Each client is granted what it asks for, if nothing bad happens any more but that a node is silent: see [the fair run](fair).
+pub const SERVED: &str = "clients are served in the end";
+
 /// Which rules hold: those of the library, or some that it had before.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
@@ -33,6 +37,8 @@ pub struct Rules {
     pub lowers: bool,
     /// A node is as old as its own wall clock says; else as old as others have observed it to be.
     pub believes: bool,
+    /// A node that was taught gives out larger fences than that; else it only writes the lesson down.
+    pub grows: bool,
 }
 
 /// How much can happen.
@@ -48,6 +54,8 @@ pub struct World {
     begins_late: bool,
     /// Whether that lease has ended then, and the second client raises the fences of a grant by the first two nodes.
     begins_raising: bool,
+    /// Whether the fair run is looked at.
+    is_fair: bool,
 }
 
 /// All that is the case at a moment.
@@ -156,22 +164,59 @@ pub enum Action {
 impl World {
     /// Creates a world in which a node is restarted.
     pub fn with_a_restart(rules: Rules) -> Self {
-        Self { rules, asks: [1, 1], restarts: 1, steps: 0, begins_late: false, begins_raising: false }
+        Self {
+            rules,
+            asks: [1, 1],
+            restarts: 1,
+            steps: 0,
+            begins_late: false,
+            begins_raising: false,
+            is_fair: false,
+        }
+    }
+
+    /// Creates the same world, each of whose states is gone on from fairly.
+    pub fn with_a_restart_and_a_fair_run(rules: Rules) -> Self {
+        Self { is_fair: true, ..Self::with_a_restart(rules) }
     }
 
     /// The first client has a lease of the last two nodes, one of which then restarts with a clock that is corrected.
     pub fn with_a_stepped_clock(rules: Rules) -> Self {
-        Self { rules, asks: [1, 1], restarts: 1, steps: 1, begins_late: true, begins_raising: false }
+        Self {
+            rules,
+            asks: [1, 1],
+            restarts: 1,
+            steps: 1,
+            begins_late: true,
+            begins_raising: false,
+            is_fair: false,
+        }
     }
 
     /// Creates a world in which clients ask often, and two nodes are restarted.
     pub fn with_much(rules: Rules) -> Self {
-        Self { rules, asks: [3, 3], restarts: 2, steps: 0, begins_late: false, begins_raising: false }
+        Self {
+            rules,
+            asks: [3, 3],
+            restarts: 2,
+            steps: 0,
+            begins_late: false,
+            begins_raising: false,
+            is_fair: false,
+        }
     }
 
     /// Creates a world in which acquisitions and raises of a holder are late.
     pub fn with_a_re_entry(rules: Rules) -> Self {
-        Self { rules, asks: [2, 1], restarts: 0, steps: 0, begins_late: true, begins_raising: false }
+        Self {
+            rules,
+            asks: [2, 1],
+            restarts: 0,
+            steps: 0,
+            begins_late: true,
+            begins_raising: false,
+            is_fair: false,
+        }
     }
 
     /// Creates the same world at a later moment: the lease has ended, and the second client is granted the next one.
@@ -248,8 +293,8 @@ impl Node {
         self.hold = self.hold.take().filter(|hold| hold.tokens != 0);
     }
 
-    fn teach(&mut self, incarnation: u8, fence: u64) {
-        self.last = self.last.max(fence);
+    fn teach(&mut self, incarnation: u8, fence: u64, rules: Rules) {
+        self.last = if rules.grows { self.last.max(fence) } else { self.last };
         let before =
             self.recovered.filter(|(before, _)| *before == incarnation).map_or(0, |(_, fence)| fence);
         self.recovered = Some((incarnation, fence.max(before)));
@@ -325,7 +370,7 @@ impl State {
                 }
             }
             Verb::Release(token) => it.release(bit(token)),
-            Verb::Teach(incarnation, fence) => it.teach(incarnation, fence),
+            Verb::Teach(incarnation, fence) => it.teach(incarnation, fence, rules),
         }
     }
 
@@ -552,9 +597,13 @@ impl Model for World {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![
+        let mut properties = vec![
             Property::always(FENCES, |_, state: &State| !state.went_back),
             Property::always(ONE_HOLDER, |_, state: &State| state.holders() <= 1),
-        ]
+        ];
+        if self.is_fair {
+            properties.push(Property::always(SERVED, fair::serves_all));
+        }
+        properties
     }
 }

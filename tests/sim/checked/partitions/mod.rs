@@ -4,6 +4,10 @@
 //! those of others do not. A member acts on a partition from its grant until it stops, which is before it gives it up and before
 //! the validity of its lease ends. The shares are computed by the function of the library.
 
+mod fair;
+
+use std::sync::LazyLock;
+
 use leasehold::{partitions::Member, rules::shares};
 use stateright::{Model, Property};
 
@@ -17,6 +21,8 @@ type Set = u8;
 pub const ONE_OWNER: &str = "one member acts on a partition";
 /// When nothing more is going to happen, each partition has the owner whose share it is.
 pub const SHARED: &str = "in the end all have their shares";
+/// All settles in time and has its share, if nobody joins, leaves, freezes or dies any more: see [the fair run](fair).
+pub const SETTLES: &str = "all settles in the end";
 /// Nobody gives up what nobody waits for, unless it leaves and is alone.
 pub const KEPT: &str = "nothing is given up that nobody comes for";
 
@@ -33,6 +39,8 @@ pub struct PartitionsRules {
     pub stops_with_its_lease: bool,
     /// One that leaves takes its name from the list before it gives anything up.
     pub leaves_the_list: bool,
+    /// A member stands for its share, and for nothing else.
+    pub stands_for_its_share: bool,
 }
 
 impl PartitionsRules {
@@ -43,6 +51,7 @@ impl PartitionsRules {
         stops_first: true,
         stops_with_its_lease: true,
         leaves_the_list: true,
+        stands_for_its_share: true,
     };
 }
 
@@ -136,12 +145,24 @@ const fn has(set: Set, number: usize) -> bool {
     set & 1 << number != 0
 }
 
+/// The list by which each partition is the share of each member: `SHARES[member][partition]` has the lists, by their sets.
+static SHARES: LazyLock<[[[bool; 1 << MEMBERS]; PARTITIONS]; MEMBERS]> = LazyLock::new(|| {
+    let mut all = [[[false; 1 << MEMBERS]; PARTITIONS]; MEMBERS];
+    for list in 0..1 << MEMBERS {
+        let listed: Vec<usize> = (0..MEMBERS).filter(|member| has(list, *member)).collect();
+        let members: Vec<_> = listed.iter().map(|member| Member::new(format!("host-{member}"))).collect();
+        for (partition, place) in shares(&members, PARTITIONS as u32).into_iter().enumerate() {
+            if let Some(member) = listed.get(place) {
+                all[*member][partition][usize::from(list)] = true;
+            }
+        }
+    }
+    all
+});
+
 /// Returns true if a partition is the share of a member, by a list.
 fn is_share(list: Set, member: usize, partition: usize) -> bool {
-    let listed: Vec<usize> = (0..MEMBERS).filter(|member| has(list, *member)).collect();
-    let members: Vec<_> = listed.iter().map(|member| Member::new(format!("host-{member}"))).collect();
-    let own = listed.iter().position(|listed| *listed == member);
-    own.is_some() && shares(&members, PARTITIONS as u32).get(partition).copied() == own
+    SHARES[member][partition][usize::from(list)]
 }
 
 impl Process {
@@ -177,12 +198,25 @@ impl State {
         self.members[member].stands = 0;
     }
 
+    /// Returns true if each partition has the owner whose share it is, or if there are no members.
+    fn is_shared(&self) -> bool {
+        let is_owned = |partition: usize| {
+            let owner = self.owners[partition];
+            owner.is_some_and(|owner| {
+                is_share(self.list, owner, partition) && has(self.members[owner].acts, partition)
+            })
+        };
+        self.list == 0 || (0..PARTITIONS).all(is_owned)
+    }
+
     /// What can be done about a partition by a member that lives.
     fn about(&self, number: usize, partition: usize, rules: PartitionsRules) -> Option<Action> {
         let member = &self.members[number];
         let (stands, owns) = (has(member.stands, partition), self.owners[partition] == Some(number));
         if !stands {
-            return member.wants(number, partition).then_some(Action::Stand(number, partition));
+            let wants =
+                member.wants(number, partition) || member.stage == Stage::In && !rules.stands_for_its_share;
+            return wants.then_some(Action::Stand(number, partition));
         }
         if self.owners[partition].is_none() {
             return Some(Action::Retry(number, partition));
@@ -319,17 +353,9 @@ impl Model for PartitionsWorld {
                 (0..PARTITIONS).all(|partition| acting(partition) <= 1)
             }),
             Property::always(SHARED, |world: &Self, state: &State| {
-                let mut actions = Vec::new();
-                world.actions(state, &mut actions);
-                let is_settled = !actions.iter().any(Action::is_due);
-                let is_owned = |partition: usize| {
-                    let owner = state.owners[partition];
-                    owner.is_some_and(|owner| {
-                        is_share(state.list, owner, partition) && has(state.members[owner].acts, partition)
-                    })
-                };
-                !is_settled || state.list == 0 || (0..PARTITIONS).all(is_owned)
+                !fair::due(world, state).is_empty() || state.is_shared()
             }),
+            Property::always(SETTLES, fair::settles),
             Property::always(KEPT, |_, state: &State| !state.gave_to_nobody),
         ]
     }
