@@ -6,3 +6,4 @@ mod fleet;
 mod member;
 mod moves;
 mod process;
+mod traces;

@@ -4,7 +4,7 @@
 //! is first met on a longer way is not gone on from again on a shorter one, and what follows from it may be left out.
 //! `LEASEHOLD_MODEL_DEPTH=18` looks further in the worlds of a quorum, which takes minutes and gigabytes.
 
-mod partitions;
+pub mod partitions;
 pub mod queue;
 pub mod quorum;
 pub mod register;

@@ -4,6 +4,8 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use stateright::Model;
 
 use super::{
+    PartitionsWorld,
+    partitions::{Action as PartitionsAction, PARTITIONS, due},
     queue::{QueueAnswer, QueueCall, QueueWorld, Token, Told},
     quorum::{NODES, NodeAnswer, NodeCall, World},
     register::{RegisterAnswer, RegisterCall, RegisterWorld},
@@ -123,6 +125,80 @@ impl World {
         );
         steps
     }
+}
+
+/// What happens to a member of a fleet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum MemberEvent {
+    Joins,
+    Leaves,
+    Freezes,
+    Wakes,
+    Dies,
+}
+
+/// An event of a walk, and what the model comes to after it.
+#[derive(Clone, Debug)]
+pub struct PartitionsStep {
+    /// The member to which it happens.
+    pub member: usize,
+    /// What happens.
+    pub event: MemberEvent,
+    /// True if the next event does not happen before all has settled.
+    pub settles: bool,
+    /// The owner of each partition when all has settled.
+    pub owners: [Option<usize>; PARTITIONS],
+}
+
+impl PartitionsWorld {
+    /// Returns the events of a random walk. Between two of them all settles, or some of what is due happens.
+    pub fn trace(&self, seed: u64) -> Vec<PartitionsStep> {
+        let mut random = StdRng::seed_from_u64(seed);
+        let Some(mut state) = self.init_states().pop() else { return Vec::new() };
+        let mut steps = Vec::new();
+        loop {
+            let mut actions = Vec::new();
+            self.actions(&state, &mut actions);
+            let events = actions.iter().filter_map(|action| Some((action.clone(), event(action)?)));
+            let mut events: Vec<_> = events.collect();
+            if events.is_empty() {
+                return steps;
+            }
+            let (action, (member, event)) = events.swap_remove(random.random_range(0..events.len()));
+            state = self.next_state(&state, action).unwrap_or(state);
+            let (mut settled, settles) = (state.clone(), random.random_bool(0.5));
+            let most = if settles { 0 } else { random.random_range(0..4) };
+            for number in 0.. {
+                // What is frozen stays so until the walk wakes it.
+                let mut due = due(self, &settled);
+                due.retain(|action| !matches!(action, PartitionsAction::Wake(_)));
+                if number == most && !settles {
+                    state = settled.clone();
+                }
+                if due.is_empty() {
+                    break;
+                }
+                let action = due.swap_remove(random.random_range(0..due.len()));
+                settled = self.next_state(&settled, action).unwrap_or(settled);
+            }
+            if settles {
+                state = settled.clone();
+            }
+            steps.push(PartitionsStep { member, event, settles, owners: settled.owners() });
+        }
+    }
+}
+
+fn event(action: &PartitionsAction) -> Option<(usize, MemberEvent)> {
+    Some(match action {
+        PartitionsAction::Join(member) => (*member, MemberEvent::Joins),
+        PartitionsAction::Drain(member) => (*member, MemberEvent::Leaves),
+        PartitionsAction::Freeze(member) => (*member, MemberEvent::Freezes),
+        PartitionsAction::Wake(member) => (*member, MemberEvent::Wakes),
+        PartitionsAction::Die(member) => (*member, MemberEvent::Dies),
+        _ => return None,
+    })
 }
 
 /// Takes a random action after the other, rare ones less often, and tells the state before and after each.

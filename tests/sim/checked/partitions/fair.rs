@@ -36,7 +36,7 @@ fn run(world: &PartitionsWorld, mut state: State, is_backwards: bool) -> bool {
 }
 
 /// Returns what happens sooner or later in this state.
-pub(super) fn due(world: &PartitionsWorld, state: &State) -> Vec<Action> {
+pub(in crate::checked) fn due(world: &PartitionsWorld, state: &State) -> Vec<Action> {
     let mut actions = Vec::new();
     world.actions(state, &mut actions);
     actions.retain(Action::is_due);

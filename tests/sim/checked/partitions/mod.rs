@@ -8,11 +8,14 @@ mod fair;
 
 use std::sync::LazyLock;
 
+pub(super) use fair::due;
 use leasehold::{partitions::Member, rules::shares};
 use stateright::{Model, Property};
 
-const MEMBERS: usize = 3;
-const PARTITIONS: usize = 2;
+/// The number of members.
+pub const MEMBERS: usize = 3;
+/// The number of partitions.
+pub const PARTITIONS: usize = 2;
 
 /// A set of members or of partitions, by their numbers.
 type Set = u8;
@@ -70,6 +73,7 @@ pub struct PartitionsWorld {
     pub deaths: u8,
 }
 
+/// All that is the case at a moment.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub struct State {
     /// The holders of the lease of all members.
@@ -106,6 +110,7 @@ enum Stage {
     Dead,
 }
 
+/// One step of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// `Keeper::join`, for the first time.
@@ -196,6 +201,11 @@ impl State {
             }
         }
         self.members[member].stands = 0;
+    }
+
+    /// Returns the owner of each partition.
+    pub(super) fn owners(&self) -> [Option<usize>; PARTITIONS] {
+        self.owners
     }
 
     /// Returns true if each partition has the owner whose share it is, or if there are no members.
