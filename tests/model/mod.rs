@@ -28,6 +28,7 @@ const TODAY: Rules = Rules { teaches: true, lowers: false, believes: false, grow
 /// The rule of an age that a node's own clock tells.
 const BELIEVING: Rules = Rules { believes: true, ..TODAY };
 
+/// A world of a quorum that `LEASEHOLD_MODEL_DEPTH` looks at further.
 fn quorum(world: fn(Rules) -> World, steps: usize) -> Looked<World> {
     Looked { world: world(TODAY), steps: steps_of_a_quorum(steps) }
 }
@@ -42,7 +43,7 @@ fn fences_grow_over_a_restart() {
 #[test]
 fn fences_grow_though_acquisitions_and_raises_are_late() {
     quorum(World::with_a_re_entry, 13).clean(100_000);
-    let late_re_entry = quorum(World::with_a_late_re_entry, 13);
+    let late_re_entry = Looked { world: World::with_a_late_re_entry(TODAY), steps: 13 };
     // A late raise lowers a fence.
     late_re_entry.found(FENCES, BEFORE);
     late_re_entry.clean(10_000);
@@ -50,7 +51,7 @@ fn fences_grow_though_acquisitions_and_raises_are_late() {
 
 #[test]
 fn clients_are_served_after_a_restart_though_a_node_is_silent() {
-    let restart = quorum(World::with_a_restart_and_a_fair_run, 13);
+    let restart = Looked { world: World::with_a_restart_and_a_fair_run(TODAY), steps: 13 };
     restart.found(SERVED, Rules { grows: false, ..TODAY });
     restart.clean(100_000);
 }

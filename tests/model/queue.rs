@@ -112,6 +112,7 @@ fn a_revoke_ends_only_holds_that_it_has_told_and_found() {
     revoked_one.found(REVOKED, QueueRules { releases_what_it_ends: false, ..TODAY });
     revoked_one.clean(100_000);
     let forced = Looked { world: FORCED, steps: 8 };
+    forced.found(HANDED_OVER, QueueRules { releases_hand_over: false, ..TODAY });
     forced.clean(100_000);
 }
 

@@ -35,7 +35,8 @@ fn a_tick_runs_at_most_once_and_ticks_go_forward() {
     two.found(FORWARD, RegisterRules { compares_revisions: false, ..TODAY });
     two.found(NO_OLDER_FENCE, RegisterRules { steps_down: false, ..TODAY });
     two.clean(100_000);
-    let dies = Looked { world: DIES, steps: 16 };
+    let dies = Looked { world: DIES, steps: 18 };
+    dies.found(ONCE, RegisterRules { knows_its_claim: false, ..TODAY });
     dies.clean(50_000);
 }
 

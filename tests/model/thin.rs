@@ -41,6 +41,7 @@ fn plain_commands_keep_what_scripts_promise() {
     two.found(NOBODY_FORGOTTEN, ThinRules { marks_when_somebody_waits: false, ..TODAY });
     two.clean(100_000);
     let forced = Looked { world: FORCED, steps: 16 };
+    forced.found(FENCES, ThinRules { looks_at_others: false, ..TODAY });
     forced.clean(10_000);
 }
 
