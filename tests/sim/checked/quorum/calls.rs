@@ -70,9 +70,12 @@ impl World {
                 let answers = (0..NODES).filter(|node| Some(*node) != silent);
                 answers.map(|node| (node, NodeCall::Report)).collect()
             }
-            Action::Ask(_) | Action::Decide(_) | Action::GiveUp(_) | Action::Release(_) | Action::Step(_) => {
-                Vec::new()
-            }
+            Action::Ask(_)
+            | Action::Decide(_)
+            | Action::GiveUp(_)
+            | Action::Release(_)
+            | Action::Step(_)
+            | Action::CompareAges(_) => Vec::new(),
         }
     }
 

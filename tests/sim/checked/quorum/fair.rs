@@ -54,7 +54,7 @@ impl State {
             let report = self.nodes[node].report(node, world.rules);
             report.incarnation.has_recovered(report.recovered.as_ref())
         };
-        world.rules.teaches && !(0..NODES).all(has_recovered) && self.recover(0, None, world.rules)
+        world.rules.teaches && !(0..NODES).all(has_recovered) && self.recover(0, None, world)
     }
 
     /// Executes all that is on its way to nodes that are not silent.

@@ -1,5 +1,6 @@
 //! What can happen to three nodes and two clients, one step at a time.
 
+mod ages;
 mod calls;
 mod fair;
 
@@ -39,6 +40,8 @@ pub struct Rules {
     pub believes: bool,
     /// A node that was taught gives out larger fences than that; else it only writes the lesson down.
     pub grows: bool,
+    /// A node is as old as any one says by its clock; else as a majority says.
+    pub trusts_one: bool,
 }
 
 /// How much can happen.
@@ -56,6 +59,9 @@ pub struct World {
     begins_raising: bool,
     /// Whether the fair run is looked at.
     is_fair: bool,
+    /// Whether ages are observed, and compared with what nodes know by their clocks; else all know them. It begins with the last node
+    /// restarted, met by the first client, and known to all.
+    observes: bool,
 }
 
 /// All that is the case at a moment.
@@ -66,6 +72,8 @@ pub struct State {
     restarts: u8,
     steps: u8,
     next_token: u8,
+    /// The nodes that may have forgotten, as the first client has met them.
+    sightings: ages::Known,
     /// The largest fence that was given out, and to whom.
     largest: (u64, usize),
     went_back: bool,
@@ -81,6 +89,8 @@ struct Node {
     forgot: [bool; CLIENTS],
     /// True if its wall clock was set forward by more than a TTL since its start.
     stepped: bool,
+    /// Since when it knows nodes that may have forgotten, by its own clock.
+    known: ages::Known,
 }
 
 /// One client's tokens on a node, with the fence that they share.
@@ -159,20 +169,28 @@ pub enum Action {
     Step(usize),
     /// A client asks who has recovered (`report.lua`, `lessons` in `src/core/quorum`); one node does not answer, or all do.
     Recover(usize, Option<usize>),
+    /// It asks nodes since when they know those that are too young; one does not answer, or all do.
+    CompareAges(Option<usize>),
 }
 
 impl World {
-    /// Creates a world in which a node is restarted.
-    pub fn with_a_restart(rules: Rules) -> Self {
+    /// A world in which each client asks once, and nothing else happens yet.
+    const fn new(rules: Rules) -> Self {
         Self {
             rules,
             asks: [1, 1],
-            restarts: 1,
+            restarts: 0,
             steps: 0,
             begins_late: false,
             begins_raising: false,
             is_fair: false,
+            observes: false,
         }
+    }
+
+    /// Creates a world in which a node is restarted.
+    pub fn with_a_restart(rules: Rules) -> Self {
+        Self { restarts: 1, ..Self::new(rules) }
     }
 
     /// Creates the same world, each of whose states is gone on from fairly.
@@ -182,41 +200,22 @@ impl World {
 
     /// The first client has a lease of the last two nodes, one of which then restarts with a clock that is corrected.
     pub fn with_a_stepped_clock(rules: Rules) -> Self {
-        Self {
-            rules,
-            asks: [1, 1],
-            restarts: 1,
-            steps: 1,
-            begins_late: true,
-            begins_raising: false,
-            is_fair: false,
-        }
+        Self { restarts: 1, steps: 1, begins_late: true, ..Self::new(rules) }
+    }
+
+    /// Creates the same world, in which ages are observed.
+    pub fn with_observed_ages(rules: Rules) -> Self {
+        Self { observes: true, ..Self::with_a_stepped_clock(rules) }
     }
 
     /// Creates a world in which clients ask often, and two nodes are restarted.
     pub fn with_much(rules: Rules) -> Self {
-        Self {
-            rules,
-            asks: [3, 3],
-            restarts: 2,
-            steps: 0,
-            begins_late: false,
-            begins_raising: false,
-            is_fair: false,
-        }
+        Self { asks: [3, 3], restarts: 2, ..Self::new(rules) }
     }
 
     /// Creates a world in which acquisitions and raises of a holder are late.
     pub fn with_a_re_entry(rules: Rules) -> Self {
-        Self {
-            rules,
-            asks: [2, 1],
-            restarts: 0,
-            steps: 0,
-            begins_late: true,
-            begins_raising: false,
-            is_fair: false,
-        }
+        Self { asks: [2, 1], begins_late: true, ..Self::new(rules) }
     }
 
     /// Creates the same world at a later moment: the lease has ended, and the second client is granted the next one.
@@ -425,7 +424,11 @@ impl State {
     /// Nobody believes any more in what this client had, or wanted.
     fn idle(&mut self, which: usize) {
         self.clients[which].stage = Stage::Idle;
-        self.nodes.iter_mut().for_each(|node| node.forgot[which] = false);
+        ages::ends(&mut self.sightings, which);
+        for node in &mut self.nodes {
+            node.forgot[which] = false;
+            ages::ends(&mut node.known, which);
+        }
     }
 
     /// A lease ends by itself, on all nodes that have it by now.
@@ -458,16 +461,32 @@ impl State {
         (0..8).filter(|token| hold.tokens & bit(*token) != 0 && !client.wants(*token)).map(bit).sum()
     }
 
+    /// Whose leases may be valid, or become so.
+    fn wanting(&self) -> [bool; CLIENTS] {
+        self.clients.each_ref().map(|client| client.stage != Stage::Idle)
+    }
+
     fn restart(&mut self, node: usize) {
-        let forgot = self.clients.each_ref().map(|client| client.stage != Stage::Idle);
+        let forgot = self.wanting();
         let incarnation = self.nodes[node].incarnation + 1;
-        self.nodes[node] = Node { incarnation, recovered: None, last: 0, hold: None, forgot, stepped: false };
+        self.nodes[node] = Node {
+            incarnation,
+            recovered: None,
+            last: 0,
+            hold: None,
+            forgot,
+            stepped: false,
+            known: [None; NODES],
+        };
         self.restarts -= 1;
     }
 
-    fn recover(&mut self, which: usize, silent: Option<usize>, rules: Rules) -> bool {
+    fn recover(&mut self, which: usize, silent: Option<usize>, world: &World) -> bool {
         let reports: Vec<Option<Report>> = (0..NODES)
-            .map(|node| (Some(node) != silent).then(|| self.nodes[node].report(node, rules)))
+            .map(|node| {
+                let report = (Some(node) != silent).then(|| self.nodes[node].report(node, world.rules))?;
+                Some(if world.observes { self.aged(node, report) } else { report })
+            })
             .collect();
         let lessons = lessons(&reports, Duration::ZERO, MAX_TTL, false).unwrap_or_default();
         for (node, lesson) in &lessons {
@@ -493,6 +512,7 @@ impl Model for World {
             hold: None,
             forgot: [false; CLIENTS],
             stepped: false,
+            known: [None; NODES],
         };
         let client = |asks| Client { asks, stage: Stage::Idle, granted: None, sent: Default::default() };
         let mut state = State {
@@ -501,6 +521,7 @@ impl Model for World {
             restarts: self.restarts,
             steps: self.steps,
             next_token: 0,
+            sightings: [None; NODES],
             largest: (0, 0),
             went_back: false,
         };
@@ -514,6 +535,11 @@ impl Model for World {
             state.ask(1);
             (0..NODES - 1).for_each(|node| state.execute(1, node, self.rules));
             assert!(state.decide(1), "two nodes have granted it");
+        }
+        if self.observes {
+            state.restart(NODES - 1);
+            state.recover(0, None, self);
+            state.compare_ages(None, self.rules);
         }
         vec![state]
     }
@@ -542,7 +568,7 @@ impl Model for World {
                 actions.push(Action::Restart(node));
             }
             // Before a restart nobody asks for the age of a node.
-            if state.steps > 0 && it.incarnation > 0 && !it.stepped {
+            if state.steps > 0 && (it.incarnation > 0 || self.observes) && !it.stepped {
                 actions.push(Action::Step(node));
             }
             if self.rules.teaches
@@ -554,6 +580,9 @@ impl Model for World {
                 let silent = (0..NODES).filter(|silent| *silent != node).map(Some).chain([None]);
                 actions.extend(silent.map(|silent| Action::Recover(0, silent)));
             }
+        }
+        if self.observes && state.knows_young() {
+            actions.extend((0..NODES).map(Some).chain([None]).map(Action::CompareAges));
         }
     }
 
@@ -588,10 +617,18 @@ impl Model for World {
             }
             Action::Step(node) => {
                 state.nodes[node].stepped = true;
+                ages::step(&mut state.nodes[node].known);
                 state.steps -= 1;
                 true
             }
-            Action::Recover(which, silent) => state.recover(which, silent, self.rules),
+            Action::Recover(which, silent) => {
+                let teaches = state.recover(which, silent, self);
+                teaches || state.sightings != before.sightings
+            }
+            Action::CompareAges(silent) => {
+                state.compare_ages(silent, self.rules);
+                state != *before
+            }
         };
         changed.then_some(state)
     }
