@@ -5,12 +5,12 @@
 //! the validity of its lease ends. The shares are computed by the function of the library.
 
 mod fair;
+mod member;
 
-use std::sync::LazyLock;
-
-pub(super) use fair::due;
-use leasehold::{partitions::Member, rules::shares};
 use stateright::{Model, Property};
+
+pub(super) use self::fair::due;
+use self::member::{Process, Stage, has, is_share};
 
 /// The number of members.
 pub const MEMBERS: usize = 3;
@@ -87,29 +87,6 @@ pub struct State {
     gave_to_nobody: bool,
 }
 
-#[derive(Clone, Debug, Default, Hash, PartialEq, Eq)]
-struct Process {
-    stage: Stage,
-    is_frozen: bool,
-    /// The members that it saw last.
-    view: Set,
-    /// The partitions that it stands for.
-    stands: Set,
-    /// The partitions whose actors run.
-    acts: Set,
-}
-
-#[derive(Clone, Copy, Debug, Default, Hash, PartialEq, Eq)]
-enum Stage {
-    #[default]
-    Out,
-    In,
-    Leaving,
-    /// It has lost its leases, and joins again.
-    Lost,
-    Dead,
-}
-
 /// One step of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -143,40 +120,6 @@ impl Action {
     /// Returns true if it happens sooner or later, and not by somebody's choice.
     fn is_due(&self) -> bool {
         !matches!(self, Self::Join(_) | Self::Drain(_) | Self::Freeze(_) | Self::Die(_))
-    }
-}
-
-const fn has(set: Set, number: usize) -> bool {
-    set & 1 << number != 0
-}
-
-/// The list by which each partition is the share of each member: `SHARES[member][partition]` has the lists, by their sets.
-static SHARES: LazyLock<[[[bool; 1 << MEMBERS]; PARTITIONS]; MEMBERS]> = LazyLock::new(|| {
-    let mut all = [[[false; 1 << MEMBERS]; PARTITIONS]; MEMBERS];
-    for list in 0..1 << MEMBERS {
-        let listed: Vec<usize> = (0..MEMBERS).filter(|member| has(list, *member)).collect();
-        let members: Vec<_> = listed.iter().map(|member| Member::new(format!("host-{member}"))).collect();
-        for (partition, place) in shares(&members, PARTITIONS as u32).into_iter().enumerate() {
-            if let Some(member) = listed.get(place) {
-                all[*member][partition][usize::from(list)] = true;
-            }
-        }
-    }
-    all
-});
-
-/// Returns true if a partition is the share of a member, by a list.
-fn is_share(list: Set, member: usize, partition: usize) -> bool {
-    SHARES[member][partition][usize::from(list)]
-}
-
-impl Process {
-    const fn lives(&self) -> bool {
-        !self.is_frozen && !matches!(self.stage, Stage::Dead)
-    }
-
-    fn wants(&self, number: usize, partition: usize) -> bool {
-        self.stage == Stage::In && is_share(self.view, number, partition)
     }
 }
 

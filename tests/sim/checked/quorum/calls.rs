@@ -1,6 +1,10 @@
 //! The calls that the nodes execute in the model, for whoever executes them on real ones.
 
-use super::{Action, NODES, State, Verb, World, bit, clock};
+use super::{
+    Action, NODES, State, World,
+    client::Verb,
+    node::{bit, clock},
+};
 
 /// What a node executes, or what happens to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! what nobody believes in ends, and nodes that have forgotten are taught. Then a node falls silent, whichever it is, and each client
 //! asks once and is granted.
 
-use super::{CLIENTS, NODES, Stage, State, World};
+use super::{CLIENTS, NODES, State, World, client::Stage};
 
 /// The rounds of calls and answers after which nothing is on its way: an acquisition, a raise, a release, and what follows a late one.
 const ROUNDS: usize = 8;

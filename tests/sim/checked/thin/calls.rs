@@ -2,7 +2,7 @@
 
 use stateright::Model;
 
-use super::{Action, CLIENTS, State, ThinRules, ThinWorld, Verb};
+use super::{Action, CLIENTS, State, ThinRules, ThinWorld, client::Verb};
 use crate::checked::traces::ThinStep;
 
 /// What the server executes, or what happens to it.

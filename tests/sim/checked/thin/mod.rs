@@ -6,13 +6,22 @@
 //! of the server is ahead of all fences that were given out.
 
 mod calls;
+mod client;
 mod server;
+mod state;
 
 use std::collections::VecDeque;
 
-pub use calls::{ThinAnswer, ThinCall};
-use server::Server;
 use stateright::{Model, Property};
+
+pub use self::{
+    calls::{ThinAnswer, ThinCall},
+    state::State,
+};
+use self::{
+    client::{Answers, Client, Stage, Verb},
+    server::Server,
+};
 
 const CLIENTS: usize = 3;
 
@@ -99,61 +108,6 @@ impl ThinWorld {
     };
 }
 
-/// All that is the case at a moment.
-#[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub struct State {
-    server: Server,
-    /// What a replica has of it.
-    replica: Server,
-    clients: [Client; CLIENTS],
-    /// The calls on connections that broke.
-    late: Vec<(usize, Verb)>,
-    /// The largest fence that was told, and the token that has it.
-    largest: (u64, u8),
-    next_token: u8,
-    /// What may still happen: breaks, deaths, lost counters, failovers, ends by force.
-    left: [u8; 5],
-    went_back: bool,
-    overtook: bool,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq)]
-struct Client {
-    asks: u8,
-    stage: Stage,
-    /// The fence that a script gave it on this connection.
-    raised: Option<u64>,
-    sent: VecDeque<Verb>,
-    /// The answers to its plain commands so far.
-    answers: Answers,
-}
-
-#[derive(Clone, Copy, Debug, Default, Hash, PartialEq, Eq)]
-struct Answers {
-    counter: u64,
-    granted: bool,
-    is_waited_for: bool,
-}
-
-#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
-enum Stage {
-    Idle,
-    Asking(u8),
-    Holding(u8),
-    Dead,
-}
-
-#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
-enum Verb {
-    /// The plain commands, in their order.
-    Add,
-    Set(u8),
-    LookForTickets,
-    Get(u8),
-    Script(u8),
-    Release(u8),
-}
-
 /// One step of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -192,85 +146,6 @@ impl Action {
             self,
             Self::Ask(_) | Self::Repeat(_) | Self::Execute(_, true) | Self::ExecuteLate(_) | Self::Expire
         )
-    }
-}
-
-impl Client {
-    fn wants(&self, token: u8) -> bool {
-        matches!(self.stage, Stage::Asking(wanted) | Stage::Holding(wanted) if wanted == token)
-    }
-
-    fn ask(&mut self, token: u8, rules: ThinRules) {
-        let is_thin = self.raised.is_some() || !rules.begins_with_a_script;
-        if is_thin {
-            self.sent.extend([Verb::Add, Verb::Set(token), Verb::LookForTickets, Verb::Get(token)]);
-        } else {
-            self.sent.push_back(Verb::Script(token));
-        }
-    }
-}
-
-impl State {
-    fn execute(&mut self, which: usize, verb: Verb, is_answered: bool, rules: ThinRules) {
-        let stage = self.clients[which].stage;
-        let asks = |token| is_answered && stage == Stage::Asking(token);
-        match verb {
-            Verb::Release(token) => self.server.release(token),
-            Verb::Script(token) => {
-                let granted = self.server.script(which, token, rules);
-                if let Some(fence) = granted.filter(|_| asks(token)) {
-                    self.overtook |= self.server.has_overtaken(token);
-                    self.clients[which].raised = Some(fence);
-                    self.tell(which, token, fence);
-                }
-            }
-            Verb::Add => self.clients[which].answers.counter = self.server.add(),
-            Verb::Set(token) => self.clients[which].answers.granted = self.server.set(which, token),
-            Verb::LookForTickets => self.clients[which].answers.is_waited_for = !self.server.queue.is_empty(),
-            Verb::Get(token) => {
-                let client = &mut self.clients[which];
-                let Answers { counter, granted, is_waited_for } = std::mem::take(&mut client.answers);
-                if !asks(token) {
-                    return;
-                }
-                let grows = counter > client.raised.unwrap_or(0) || !rules.looks_at_the_counter;
-                let is_alone = self.server.counter == Some(counter) || !rules.looks_at_others;
-                let gives_back = is_waited_for && rules.looks_at_the_queue;
-                client.raised = client.raised.filter(|_| grows);
-                let is_own = self.server.holder.as_ref().is_some_and(|hold| hold.token == token)
-                    || !rules.asks_whose_it_is;
-                if granted && grows && is_alone && is_own && !gives_back {
-                    self.overtook |= self.server.has_overtaken(token);
-                    self.tell(which, token, counter);
-                } else {
-                    client.sent.push_back(Verb::Script(token));
-                }
-            }
-        }
-    }
-
-    fn tell(&mut self, which: usize, token: u8, fence: u64) {
-        let (largest, by) = self.largest;
-        self.went_back |= fence < largest || fence == largest && by != token;
-        self.largest = (fence, token);
-        self.clients[which].stage = Stage::Holding(token);
-    }
-
-    fn break_connection(&mut self, which: usize) {
-        let client = &mut self.clients[which];
-        client.raised = None;
-        self.late.extend(client.sent.drain(..).map(|verb| (which, verb)));
-    }
-
-    fn is_wanted(&self, (client, token): (usize, u8)) -> bool {
-        self.clients.get(client).is_some_and(|client| client.wants(token))
-    }
-
-    /// Whether a call is on its way that hands over what is free.
-    fn something_comes(&self) -> bool {
-        let mut calls =
-            self.clients.iter().flat_map(|client| &client.sent).chain(self.late.iter().map(|(_, verb)| verb));
-        calls.any(|verb| matches!(verb, Verb::Script(_) | Verb::Release(_)))
     }
 }
 
