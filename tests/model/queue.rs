@@ -4,6 +4,8 @@
 
 use leasehold_sim::checked::queue::*;
 
+use super::looked::Looked;
+
 const TODAY: QueueRules = QueueRules::TODAY;
 
 /// Two clients, one of which asks twice; a late or lost answer, a broken connection, a death.
@@ -63,70 +65,64 @@ const DEAD: QueueWorld = QueueWorld {
     ..QueueWorld::EMPTY
 };
 
-/// Asserts that a world breaks this property without a rule.
-fn found(world: QueueWorld, steps: usize, property: &'static str, without: QueueRules) {
-    let path = QueueWorld { rules: without, ..world }.broken(property, steps);
-    assert!(path.is_some(), "not found: {property}");
-}
-
-/// Asserts that so many steps lead to this state.
-fn reached(world: QueueWorld, steps: usize, state: &'static str) {
-    found(world, steps, state, TODAY);
-}
-
-fn clean(world: QueueWorld, steps: usize, at_least: usize) {
-    let (states, path) = world.check(steps);
-    assert_eq!(path, None);
-    assert!(states > at_least, "{states}");
-}
-
 #[test]
 fn one_client_holds_though_answers_are_late_and_clients_die() {
-    found(TWO, 10, ONE_HOLDER, QueueRules { counts_from_the_call: false, ..TODAY });
-    found(TWO, 10, ONE_HOLDER, QueueRules { leases_end: false, ..TODAY });
-    found(TWO, 11, FENCES, QueueRules { hand_overs_have_new_fences: false, ..TODAY });
-    clean(TWO, 10, 100_000);
+    let two = Looked { world: TWO, steps: 11 };
+    two.found(ONE_HOLDER, QueueRules { counts_from_the_call: false, ..TODAY });
+    two.found(ONE_HOLDER, QueueRules { leases_end: false, ..TODAY });
+    two.found(FENCES, QueueRules { hand_overs_have_new_fences: false, ..TODAY });
+    two.clean(100_000);
 }
 
 #[test]
 fn what_is_released_is_handed_over_to_the_first_that_waits() {
-    found(THREE, 11, HANDED_OVER, QueueRules { releases_hand_over: false, ..TODAY });
-    reached(THREE, 9, SERVED_AFTER_A_DEATH);
-    reached(THREE, 9, NEWCOMER);
-    clean(THREE, 9, 100_000);
-    reached(DEAD_HOLDER, 11, SERVED_AFTER_A_DEATH);
-    reached(DEAD_HOLDER, 11, NEWCOMER);
-    clean(DEAD_HOLDER, 11, 10_000);
+    let three = Looked { world: THREE, steps: 11 };
+    three.found(HANDED_OVER, QueueRules { releases_hand_over: false, ..TODAY });
+    three.reached(SERVED_AFTER_A_DEATH);
+    three.reached(NEWCOMER);
+    three.clean(100_000);
+    let dead_holder = Looked { world: DEAD_HOLDER, steps: 11 };
+    dead_holder.reached(SERVED_AFTER_A_DEATH);
+    dead_holder.reached(NEWCOMER);
+    dead_holder.clean(10_000);
 }
 
 #[test]
 fn nobody_is_served_before_one_that_came_earlier() {
-    found(READERS, 11, ORDER, QueueRules { newcomers_wait: false, ..TODAY });
-    clean(READERS, 8, 100_000);
-    found(DEAF, 11, ORDER, QueueRules { comes_back_to_its_place: false, ..TODAY });
-    clean(DEAF, 11, 10_000);
+    let readers = Looked { world: READERS, steps: 9 };
+    readers.found(ORDER, QueueRules { newcomers_wait: false, ..TODAY });
+    readers.clean(100_000);
+    let deaf = Looked { world: DEAF, steps: 11 };
+    deaf.found(ORDER, QueueRules { comes_back_to_its_place: false, ..TODAY });
+    deaf.clean(10_000);
 }
 
 #[test]
 fn hand_offs_go_ahead_of_others_for_a_bounded_number_of_times() {
-    found(HAND_OFFS, 11, HAND_OFFS_END, QueueRules { counts_hand_offs: false, ..TODAY });
-    clean(HAND_OFFS, 10, 100_000);
+    let hand_offs = Looked { world: HAND_OFFS, steps: 11 };
+    hand_offs.found(HAND_OFFS_END, QueueRules { counts_hand_offs: false, ..TODAY });
+    hand_offs.clean(100_000);
 }
 
 #[test]
 fn a_revoke_ends_only_holds_that_it_has_told_and_found() {
-    found(REVOKED_ONE, 11, SUCCESSOR, QueueRules { takes_by_token: false, ..TODAY });
-    found(REVOKED_ONE, 11, TOLD_BEFORE, QueueRules { keeps_to_those_told: false, ..TODAY });
-    found(REVOKED_ONE, 11, REVOKED, QueueRules { releases_what_it_ends: false, ..TODAY });
-    clean(REVOKED_ONE, 8, 100_000);
-    clean(FORCED, 8, 100_000);
+    let revoked_one = Looked { world: REVOKED_ONE, steps: 9 };
+    revoked_one.found(SUCCESSOR, QueueRules { takes_by_token: false, ..TODAY });
+    revoked_one.found(TOLD_BEFORE, QueueRules { keeps_to_those_told: false, ..TODAY });
+    revoked_one.found(REVOKED, QueueRules { releases_what_it_ends: false, ..TODAY });
+    revoked_one.clean(100_000);
+    let forced = Looked { world: FORCED, steps: 8 };
+    forced.found(HANDED_OVER, QueueRules { releases_hand_over: false, ..TODAY });
+    forced.clean(100_000);
 }
 
 #[test]
 fn everybody_who_waits_is_served_in_the_end() {
-    found(FAIR, 11, NOBODY_FORGOTTEN, QueueRules { hand_overs_end: false, ..TODAY });
-    reached(FAIR, 7, SERVED_AFTER_A_DEATH);
-    clean(FAIR, 7, 50_000);
-    found(DEAD, 11, NOBODY_FORGOTTEN, QueueRules { calls_the_roll: false, ..TODAY });
-    clean(DEAD, 18, 100);
+    let fair = Looked { world: FAIR, steps: 8 };
+    fair.found(NOBODY_FORGOTTEN, QueueRules { hand_overs_end: false, ..TODAY });
+    fair.reached(SERVED_AFTER_A_DEATH);
+    fair.clean(50_000);
+    let dead = Looked { world: DEAD, steps: 18 };
+    dead.found(NOBODY_FORGOTTEN, QueueRules { calls_the_roll: false, ..TODAY });
+    dead.clean(100);
 }

@@ -4,6 +4,8 @@
 
 use leasehold_sim::checked::register::*;
 
+use super::looked::Looked;
+
 const TODAY: RegisterRules = RegisterRules::TODAY;
 
 /// Two processes that both believe that they lead, something else that is written, and a broken connection.
@@ -24,46 +26,40 @@ const LOSES: RegisterWorld = RegisterWorld { ticks: 2, elections: 2, losses: 1, 
 const FAILS_OVER: RegisterWorld =
     RegisterWorld { ticks: 2, elections: 2, failovers: 1, one_leads: true, ..RegisterWorld::EMPTY };
 
-/// Asserts that a world breaks this property without a rule.
-fn found(world: RegisterWorld, property: &'static str, without: RegisterRules) {
-    let path = RegisterWorld { rules: without, ..world }.broken(property, 22);
-    assert!(path.is_some(), "not found: {property}");
-}
-
-fn clean(world: RegisterWorld, depth: usize, at_least: usize) {
-    let (states, path) = world.check(depth);
-    assert_eq!(path, None);
-    assert!(states > at_least, "{states}");
-}
-
 #[test]
 fn a_tick_runs_at_most_once_and_ticks_go_forward() {
-    found(TWO, ONCE, RegisterRules { compares_revisions: false, ..TODAY });
-    found(TWO, ONCE, RegisterRules { knows_its_claim: false, ..TODAY });
-    found(TWO, ONCE, RegisterRules { looks_at_the_last: false, ..TODAY });
-    found(TWO, FORWARD, RegisterRules { compares_revisions: false, ..TODAY });
-    found(TWO, NO_OLDER_FENCE, RegisterRules { steps_down: false, ..TODAY });
-    clean(TWO, 18, 100_000);
-    clean(DIES, 16, 50_000);
+    let two = Looked { world: TWO, steps: 18 };
+    two.found(ONCE, RegisterRules { compares_revisions: false, ..TODAY });
+    two.found(ONCE, RegisterRules { knows_its_claim: false, ..TODAY });
+    two.found(ONCE, RegisterRules { looks_at_the_last: false, ..TODAY });
+    two.found(FORWARD, RegisterRules { compares_revisions: false, ..TODAY });
+    two.found(NO_OLDER_FENCE, RegisterRules { steps_down: false, ..TODAY });
+    two.clean(100_000);
+    let dies = Looked { world: DIES, steps: 18 };
+    dies.found(ONCE, RegisterRules { knows_its_claim: false, ..TODAY });
+    dies.clean(50_000);
 }
 
 #[test]
 fn a_tick_is_not_claimed_before_its_time() {
-    found(AHEAD, IN_TIME, RegisterRules { compares_the_time: false, ..TODAY });
-    clean(AHEAD, 22, 1_000);
+    let ahead = Looked { world: AHEAD, steps: 22 };
+    ahead.found(IN_TIME, RegisterRules { compares_the_time: false, ..TODAY });
+    ahead.clean(1_000);
 }
 
 #[test]
 fn a_store_that_forgets_everything_runs_nothing_again() {
-    found(LOSES, GOES_ON, RegisterRules { begins_anew: false, ..TODAY });
-    found(LOSES, ONCE, RegisterRules { looks_before_it_begins: false, ..TODAY });
-    clean(LOSES, 24, 100_000);
+    let loses = Looked { world: LOSES, steps: 24 };
+    loses.found(GOES_ON, RegisterRules { begins_anew: false, ..TODAY });
+    loses.found(ONCE, RegisterRules { looks_before_it_begins: false, ..TODAY });
+    loses.clean(100_000);
 }
 
 #[test]
 fn a_runner_remembers_what_a_failover_has_lost() {
-    found(FAILS_OVER, ONCE, RegisterRules { remembers: false, ..TODAY });
-    clean(FAILS_OVER, 22, 10_000);
+    let fails_over = Looked { world: FAILS_OVER, steps: 22 };
+    fails_over.found(ONCE, RegisterRules { remembers: false, ..TODAY });
+    fails_over.clean(10_000);
     // As docs/schedule.md says.
-    found(RegisterWorld { elects_early: true, ..FAILS_OVER }, ONCE, TODAY);
+    Looked { world: RegisterWorld { elects_early: true, ..FAILS_OVER }, ..fails_over }.reached(ONCE);
 }

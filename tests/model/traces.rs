@@ -33,7 +33,7 @@ pub(crate) const TICK: Duration = Duration::from_secs(100);
 /// The server's clock also moves by itself: what ends with a tick ends half a tick before it.
 const HALF: Duration = Duration::from_secs(50);
 
-type Found = Result<(), String>;
+pub(crate) type Found = Result<(), String>;
 
 /// A real store and the one in memory, whose clocks are moved together.
 struct Stores {
@@ -64,11 +64,11 @@ fn lasting(ticks: u8) -> Duration {
     TICK * u32::from(ticks) - HALF
 }
 
-fn traces() -> u64 {
+pub(crate) fn traces() -> u64 {
     env::var("LEASEHOLD_TRACES").map_or(100, |traces| traces.parse().expect("a number"))
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(model: T, real: T) -> Found {
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(model: T, real: T) -> Found {
     if model == real { Ok(()) } else { Err(format!("the model has {model:?}, and the store {real:?}")) }
 }
 

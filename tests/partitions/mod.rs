@@ -7,3 +7,4 @@ mod member;
 mod moves;
 mod owners;
 mod process;
+mod traces;

@@ -12,7 +12,7 @@ pub(crate) struct Server {
     pub(crate) counter: Option<u64>,
     /// The largest number that the counter ever had: the time is ahead of it.
     pub(crate) clock: u64,
-    /// True if a hold has ended by itself since something was last handed over.
+    /// True if a hold has ended by itself since something was last handed over, or was released to those that ask again.
     pub(crate) ended: bool,
 }
 
@@ -24,8 +24,17 @@ pub(crate) struct Hold {
     fence: Option<u64>,
     /// Those that waited when it was taken.
     waited_before: Vec<(usize, u8)>,
+    /// True if there were any.
+    took_beside_waiters: bool,
     /// True once somebody waits behind it: its release looks at the queue.
     is_marked: bool,
+}
+
+impl Hold {
+    const fn new(client: usize, token: u8) -> Self {
+        let waited_before = Vec::new();
+        Self { client, token, fence: None, waited_before, took_beside_waiters: false, is_marked: false }
+    }
 }
 
 impl Server {
@@ -44,14 +53,14 @@ impl Server {
             && let Some((client, token)) = self.queue.pop_front()
         {
             let fence = Some(self.fence());
-            self.holder = Some(Hold { client, token, fence, waited_before: Vec::new(), is_marked: true });
+            self.holder = Some(Hold { fence, is_marked: true, ..Hold::new(client, token) });
         }
     }
 
     pub(crate) fn release(&mut self, token: u8) {
-        if self.holder.take_if(|hold| hold.token == token && !hold.is_marked).is_some() {
+        if let Some(hold) = self.holder.take_if(|hold| hold.token == token && !hold.is_marked) {
             // Those that were there before find it free when they ask.
-            self.ended = true;
+            self.ended = hold.took_beside_waiters;
             return;
         }
         if let Some(at) = self.queue.iter().position(|(_, waiting)| *waiting == token) {
@@ -90,7 +99,8 @@ impl Server {
                     self.queue.push_back((client, token));
                 }
                 let stays_unmarked = rules.marks_what_is_told && tickets_are_kept;
-                let marks = |hold: &&mut Hold| !(stays_unmarked && is_ahead(hold));
+                let marks =
+                    |hold: &&mut Hold| rules.marks_when_somebody_waits && !(stays_unmarked && is_ahead(hold));
                 self.holder.iter_mut().filter(marks).for_each(|hold| hold.is_marked = true);
                 return None;
             }
@@ -99,8 +109,7 @@ impl Server {
         };
         self.queue.retain(|(_, waiting)| *waiting != token);
         let fence = told.unwrap_or_else(|| self.fence());
-        let new = || Hold { client, token, fence: None, waited_before: Vec::new(), is_marked: false };
-        self.holder.get_or_insert_with(new).fence = Some(fence);
+        self.holder.get_or_insert_with(|| Hold::new(client, token)).fence = Some(fence);
         Some(fence)
     }
 
@@ -115,8 +124,11 @@ impl Server {
     /// The plain command that takes the resource if it is free.
     pub(crate) fn set(&mut self, client: usize, token: u8) -> bool {
         let is_free = self.holder.is_none();
-        let waited_before = self.queue.iter().copied().collect();
-        self.holder.get_or_insert(Hold { client, token, fence: None, waited_before, is_marked: false });
+        self.holder.get_or_insert_with(|| Hold {
+            waited_before: self.queue.iter().copied().collect(),
+            took_beside_waiters: !self.queue.is_empty(),
+            ..Hold::new(client, token)
+        });
         is_free
     }
 

@@ -4,11 +4,18 @@
 //! those of others do not. A member acts on a partition from its grant until it stops, which is before it gives it up and before
 //! the validity of its lease ends. The shares are computed by the function of the library.
 
-use leasehold::{partitions::Member, rules::shares};
+mod fair;
+mod member;
+
 use stateright::{Model, Property};
 
-const MEMBERS: usize = 3;
-const PARTITIONS: usize = 2;
+pub(super) use self::fair::due;
+use self::member::{Process, Stage, has, is_share};
+
+/// The number of members.
+pub const MEMBERS: usize = 3;
+/// The number of partitions.
+pub const PARTITIONS: usize = 2;
 
 /// A set of members or of partitions, by their numbers.
 type Set = u8;
@@ -17,6 +24,8 @@ type Set = u8;
 pub const ONE_OWNER: &str = "one member acts on a partition";
 /// When nothing more is going to happen, each partition has the owner whose share it is.
 pub const SHARED: &str = "in the end all have their shares";
+/// All settles in time and has its share, if nobody joins, leaves, freezes or dies any more: see [the fair run](fair).
+pub const SETTLES: &str = "all settles in the end";
 /// Nobody gives up what nobody waits for, unless it leaves and is alone.
 pub const KEPT: &str = "nothing is given up that nobody comes for";
 
@@ -33,6 +42,8 @@ pub struct PartitionsRules {
     pub stops_with_its_lease: bool,
     /// One that leaves takes its name from the list before it gives anything up.
     pub leaves_the_list: bool,
+    /// A member stands for its share, and for nothing else.
+    pub stands_for_its_share: bool,
 }
 
 impl PartitionsRules {
@@ -43,6 +54,7 @@ impl PartitionsRules {
         stops_first: true,
         stops_with_its_lease: true,
         leaves_the_list: true,
+        stands_for_its_share: true,
     };
 }
 
@@ -61,6 +73,7 @@ pub struct PartitionsWorld {
     pub deaths: u8,
 }
 
+/// All that is the case at a moment.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub struct State {
     /// The holders of the lease of all members.
@@ -74,29 +87,7 @@ pub struct State {
     gave_to_nobody: bool,
 }
 
-#[derive(Clone, Debug, Default, Hash, PartialEq, Eq)]
-struct Process {
-    stage: Stage,
-    is_frozen: bool,
-    /// The members that it saw last.
-    view: Set,
-    /// The partitions that it stands for.
-    stands: Set,
-    /// The partitions whose actors run.
-    acts: Set,
-}
-
-#[derive(Clone, Copy, Debug, Default, Hash, PartialEq, Eq)]
-enum Stage {
-    #[default]
-    Out,
-    In,
-    Leaving,
-    /// It has lost its leases, and joins again.
-    Lost,
-    Dead,
-}
-
+/// One step of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// `Keeper::join`, for the first time.
@@ -132,28 +123,6 @@ impl Action {
     }
 }
 
-const fn has(set: Set, number: usize) -> bool {
-    set & 1 << number != 0
-}
-
-/// Returns true if a partition is the share of a member, by a list.
-fn is_share(list: Set, member: usize, partition: usize) -> bool {
-    let listed: Vec<usize> = (0..MEMBERS).filter(|member| has(list, *member)).collect();
-    let members: Vec<_> = listed.iter().map(|member| Member::new(format!("host-{member}"))).collect();
-    let own = listed.iter().position(|listed| *listed == member);
-    own.is_some() && shares(&members, PARTITIONS as u32).get(partition).copied() == own
-}
-
-impl Process {
-    const fn lives(&self) -> bool {
-        !self.is_frozen && !matches!(self.stage, Stage::Dead)
-    }
-
-    fn wants(&self, number: usize, partition: usize) -> bool {
-        self.stage == Stage::In && is_share(self.view, number, partition)
-    }
-}
-
 impl State {
     fn grant(&mut self, partition: usize) {
         self.owners[partition] = None;
@@ -177,12 +146,30 @@ impl State {
         self.members[member].stands = 0;
     }
 
+    /// Returns the owner of each partition.
+    pub(super) fn owners(&self) -> [Option<usize>; PARTITIONS] {
+        self.owners
+    }
+
+    /// Returns true if each partition has the owner whose share it is, or if there are no members.
+    fn is_shared(&self) -> bool {
+        let is_owned = |partition: usize| {
+            let owner = self.owners[partition];
+            owner.is_some_and(|owner| {
+                is_share(self.list, owner, partition) && has(self.members[owner].acts, partition)
+            })
+        };
+        self.list == 0 || (0..PARTITIONS).all(is_owned)
+    }
+
     /// What can be done about a partition by a member that lives.
     fn about(&self, number: usize, partition: usize, rules: PartitionsRules) -> Option<Action> {
         let member = &self.members[number];
         let (stands, owns) = (has(member.stands, partition), self.owners[partition] == Some(number));
         if !stands {
-            return member.wants(number, partition).then_some(Action::Stand(number, partition));
+            let wants =
+                member.wants(number, partition) || member.stage == Stage::In && !rules.stands_for_its_share;
+            return wants.then_some(Action::Stand(number, partition));
         }
         if self.owners[partition].is_none() {
             return Some(Action::Retry(number, partition));
@@ -319,17 +306,9 @@ impl Model for PartitionsWorld {
                 (0..PARTITIONS).all(|partition| acting(partition) <= 1)
             }),
             Property::always(SHARED, |world: &Self, state: &State| {
-                let mut actions = Vec::new();
-                world.actions(state, &mut actions);
-                let is_settled = !actions.iter().any(Action::is_due);
-                let is_owned = |partition: usize| {
-                    let owner = state.owners[partition];
-                    owner.is_some_and(|owner| {
-                        is_share(state.list, owner, partition) && has(state.members[owner].acts, partition)
-                    })
-                };
-                !is_settled || state.list == 0 || (0..PARTITIONS).all(is_owned)
+                !fair::due(world, state).is_empty() || state.is_shared()
             }),
+            Property::always(SETTLES, fair::settles),
             Property::always(KEPT, |_, state: &State| !state.gave_to_nobody),
         ]
     }
