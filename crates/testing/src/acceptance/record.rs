@@ -1,7 +1,7 @@
 //! A record of what a fact asked of its store.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     mem,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -29,6 +29,8 @@ pub(super) struct Pages {
     asked: BTreeMap<(ResourceName, Token), Moment>,
     pub(super) held: BTreeMap<(ResourceName, Token), Held>,
     written: Transcript,
+    /// The resources whose capacity was set, which requests do not name: their leases are not told.
+    with_capacity: BTreeSet<ResourceName>,
 }
 
 pub(super) fn key(hold: &Hold) -> (ResourceName, Token) {
@@ -101,6 +103,10 @@ impl Pages {
         }
     }
 
+    pub(super) fn sets_capacity(&mut self, resource: &ResourceName) {
+        self.with_capacity.insert(resource.clone());
+    }
+
     pub(super) fn ends(&mut self, hold: &Hold, now: Moment, lost: Option<LossReason>) {
         let Some(held) = self.held.remove(&key(hold)) else { return };
         self.written.leases.push((0, Held { stopped: now, lost, ..held }));
@@ -124,6 +130,10 @@ impl Record {
         let held = mem::take(&mut pages.held).into_values();
         let held = held.map(|held| (0, Held { stopped: now, ..held })).collect::<Vec<_>>();
         pages.written.leases.extend(held);
-        mem::take(&mut pages.written)
+        let mut written = mem::take(&mut pages.written);
+        let with_capacity = mem::take(&mut pages.with_capacity);
+        written.leases.retain(|(_, held)| !with_capacity.contains(&held.resource));
+        written.refused.retain(|(_, request)| !with_capacity.contains(&request.resource));
+        written
     }
 }

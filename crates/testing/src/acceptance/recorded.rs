@@ -97,6 +97,7 @@ impl Store for Recorded {
     }
 
     fn set_capacity<'a>(&'a self, resource: &'a ResourceName, permits: Option<NonZeroU32>) -> Reply<'a, ()> {
+        self.record.pages().sets_capacity(resource);
         self.inner.set_capacity(resource, permits)
     }
 
