@@ -148,8 +148,10 @@ impl LeaseShared {
         let RenewalPlan { interval, in_step, .. } = self.terms.plan;
         let interval = interval?;
         if in_step {
-            // At one tick for all, whenever each was granted.
-            return Some((sent + interval).on_tick(interval));
+            // At one tick for all, whenever each was granted. Another manager, which has another inbox, has another tick.
+            let inbox = self.terms.acquisition.ticket.map(|ticket| ticket.inbox.0.spread());
+            let phase = interval.mul_f64(inbox.unwrap_or_default());
+            return Some((sent + interval - phase).on_tick(interval) + phase);
         }
         // The same share for all renewals of a lease, and another one for each lease.
         let mut pause = jitter(interval, self.hold().token.spread());

@@ -23,7 +23,7 @@ use leasehold_sim::checked::{FENCES, ONE_HOLDER, Rules, SERVED, World, steps_of_
 
 use self::looked::Looked;
 
-/// The rules that the library had before: they break on both worlds.
+/// The rules that the library had before.
 const BEFORE: Rules = Rules { teaches: false, lowers: true, believes: false, grows: true, trusts_one: false };
 const TODAY: Rules = Rules { teaches: true, lowers: false, believes: false, grows: true, trusts_one: false };
 /// The rule of an age that a node's own clock tells.
@@ -37,7 +37,7 @@ fn quorum(world: fn(Rules) -> World, steps: usize) -> Looked<World> {
 #[test]
 fn fences_grow_over_a_restart() {
     let restart = quorum(World::with_a_restart, 15);
-    restart.found(FENCES, BEFORE);
+    restart.found_by("Restart", FENCES, BEFORE);
     restart.clean(100_000);
 }
 
@@ -61,7 +61,7 @@ fn clients_are_served_after_a_restart_though_a_node_is_silent() {
 fn one_client_holds_though_the_clock_of_a_restarted_node_is_set_forward() {
     let stepped_clock = quorum(World::with_a_stepped_clock, 12);
     // A young node is taught.
-    stepped_clock.found(ONE_HOLDER, BELIEVING);
+    stepped_clock.found_by("Step", ONE_HOLDER, BELIEVING);
     stepped_clock.clean(100_000);
 }
 

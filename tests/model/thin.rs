@@ -27,16 +27,16 @@ const FAILS_OVER: ThinWorld = ThinWorld { asks: [2, 2, 0], failovers: 1, ..ThinW
 #[test]
 fn plain_commands_overtake_nobody_whose_holder_has_died() {
     let dead_holder = Looked { world: DEAD_HOLDER, steps: 16 };
-    dead_holder.found(ORDER, ThinRules { looks_at_the_queue: false, ..TODAY });
-    dead_holder.found(ORDER, ThinRules { scripts_look_at_the_queue: false, ..TODAY });
-    dead_holder.found(ORDER, ThinRules { marks_what_is_told: false, ..TODAY });
+    dead_holder.found_by("Expire", ORDER, ThinRules { looks_at_the_queue: false, ..TODAY });
+    dead_holder.found_by("Expire", ORDER, ThinRules { scripts_look_at_the_queue: false, ..TODAY });
+    dead_holder.found_by("Expire", ORDER, ThinRules { marks_what_is_told: false, ..TODAY });
     dead_holder.clean(10_000);
 }
 
 #[test]
 fn plain_commands_keep_what_scripts_promise() {
     let two = Looked { world: TWO, steps: 16 };
-    two.found(FENCES, ThinRules { looks_at_the_counter: false, ..TODAY });
+    two.found_by("LoseCounter", FENCES, ThinRules { looks_at_the_counter: false, ..TODAY });
     two.found(FENCES, ThinRules { looks_at_others: false, ..TODAY });
     two.found(NOBODY_FORGOTTEN, ThinRules { marks_when_somebody_waits: false, ..TODAY });
     two.clean(100_000);
@@ -55,6 +55,6 @@ fn plain_commands_give_nobody_what_another_has_by_now() {
 #[test]
 fn fences_of_plain_commands_grow_over_a_failover_to_a_replica_that_lags() {
     let fails_over = Looked { world: FAILS_OVER, steps: 14 };
-    fails_over.found(FENCES, ThinRules { begins_with_a_script: false, ..TODAY });
+    fails_over.found_by("FailOver", FENCES, ThinRules { begins_with_a_script: false, ..TODAY });
     fails_over.clean(100_000);
 }

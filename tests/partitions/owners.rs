@@ -21,6 +21,8 @@ pub(super) struct Violations {
     pub(super) of_others: usize,
     /// Those that took longer than they may, by less than [`LATE`].
     pub(super) late: usize,
+    /// The events to which these belong: those within two seconds are one.
+    pub(super) events: usize,
 }
 
 /// Returns by how much longer nobody worked on a partition between two owners than is allowed: until the next look of the owner, or
@@ -43,7 +45,7 @@ pub(super) fn judge(
     absent: &[(usize, Absence)],
     stalls: &[(u64, u64)],
 ) -> Violations {
-    let mut found = Violations::default();
+    let (mut found, mut moments) = (Violations::default(), Vec::new());
     for (partition, refused) in refused {
         if refused.at < refused.until {
             found.all.push(format!("partition {partition}: a later owner had written: {refused:?}"));
@@ -73,11 +75,16 @@ pub(super) fn judge(
                 (0, _) => {}
                 // The one for which it was given up has died, or was frozen.
                 (_, 0) => found.of_others += 1,
-                (_, by) if by > LATE => found.all.push(text()),
+                (_, by) if by > LATE - HAND_OVER => found.all.push(text()),
                 _ => found.late += 1,
+            }
+            if late(&of_its_own) > 0 {
+                moments.push(two[1].at);
             }
         }
     }
+    moments.sort_unstable();
+    found.events = moments.chunk_by(|one, next| next - one < 2 * SECOND).count();
     found
 }
 

@@ -111,9 +111,8 @@ async fn send_work(orders: Partitions<Worker>) {
                 let place = member.name.strip_prefix("host-").and_then(|place| place.parse().ok());
                 say(Said::There { partition, at: micros(), place: place.expect("the name of a place") });
             }
-            Ok(Place::Nobody) => {}
-            // The process is stopped.
-            Err(_) => return,
+            // On its way, or the store did not answer in time.
+            Ok(Place::Nobody) | Err(_) => {}
         }
         sleep(TICK / 4).await;
     }

@@ -65,7 +65,8 @@ impl PendingRelease {
     /// Returns this release in place of an earlier one of its token, whose acquisition may still be executed.
     fn after(self, before: Option<Self>) -> Self {
         let Some(before) = before else { return self };
-        Self { end: before.end.max(self.end), again: self.again.or(before.again), ..self }
+        let opening = before.opening.max(self.opening);
+        Self { opening, end: before.end.max(self.end), again: self.again.or(before.again), ..self }
     }
 
     /// Returns the same release for a token that is not queued again; the call that would queue it may still be executed.
@@ -202,7 +203,9 @@ impl NodeReleases {
         if is_held_back {
             self.set_aside(pending);
         } else {
-            self.pending.insert(token, pending);
+            // With what has been queued meanwhile.
+            let queued = self.pending.remove(&token);
+            self.pending.insert(token, pending.after(queued));
         }
     }
 

@@ -4,6 +4,27 @@
 //! is first met on a longer way is not gone on from again on a shorter one, and what follows from it may be left out.
 //! `LEASEHOLD_MODEL_DEPTH=18` looks further in the worlds of a quorum, which takes minutes and gigabytes.
 
+/// Implements [`Checked`] for a world with these rules. The checker is compiled here, where it is optimized: it is the work of minutes.
+macro_rules! checked {
+    ($world:ty, $rules:ty) => {
+        impl crate::checked::Checked for $world {
+            type Rules = $rules;
+
+            fn under(self, rules: Self::Rules) -> Self {
+                Self { rules, ..self }
+            }
+
+            fn check(self, steps: usize) -> (usize, Option<String>) {
+                crate::checked::check(self, steps)
+            }
+
+            fn broken(self, property: &'static str, steps: usize) -> Option<crate::checked::Way> {
+                crate::checked::broken(self, property, steps)
+            }
+        }
+    };
+}
+
 pub mod partitions;
 pub mod queue;
 pub mod quorum;
@@ -51,69 +72,46 @@ pub trait Checked:
     fn under(self, rules: Self::Rules) -> Self;
 
     /// Looks at all that can happen in so many steps. Answers how many states there are, and how a property is broken, if one is.
-    fn check(self, steps: usize) -> (usize, Option<String>) {
-        let (name, began) = (format!("{self:?}"), Instant::now());
-        let most = steps + BESIDE_THE_STEPS;
-        let checker = self.checker().target_max_depth(most).spawn_bfs().join();
-        let states = checker.unique_state_count();
-        let end = if checker.max_depth() < most { ", and there are no more" } else { "" };
-        println!("{name}: {states} states, {steps} steps{end}, {:.0?}", began.elapsed());
-        let promises =
-            |property: &'static str| checker.model().property(property).expectation == Expectation::Always;
-        let broken = checker.discoveries().into_iter().find(|(property, _)| promises(property));
-        (states, broken.map(|(property, path)| format!("{property}: {path}")))
-    }
+    fn check(self, steps: usize) -> (usize, Option<String>);
 
     /// Returns a way of at most so many steps on which a property is broken, or on which a state is reached.
-    fn broken(self, property: &'static str, steps: usize) -> Option<Way> {
-        let (until, began) = (HasDiscoveries::AnyOf([property].into()), Instant::now());
-        let most = steps + BESIDE_THE_STEPS;
-        let checker = self.checker().target_max_depth(most).finish_when(until).spawn_bfs().join();
-        let path = checker.discovery(property)?;
-        let way = Way { text: path.to_string(), steps: path.into_actions().len() };
-        println!(
-            "{property}: after {} of {steps} steps, {} states, {:.0?}",
-            way.steps,
-            checker.unique_state_count(),
-            began.elapsed()
-        );
-        Some(way)
-    }
+    fn broken(self, property: &'static str, steps: usize) -> Option<Way>;
 }
 
-impl Checked for QueueWorld {
-    type Rules = queue::QueueRules;
-
-    fn under(self, rules: Self::Rules) -> Self {
-        Self { rules, ..self }
-    }
+fn check<W: Checked>(world: W, steps: usize) -> (usize, Option<String>) {
+    let (name, began) = (format!("{world:?}"), Instant::now());
+    let most = steps + BESIDE_THE_STEPS;
+    let checker = world.checker().target_max_depth(most).spawn_bfs().join();
+    let states = checker.unique_state_count();
+    let end = if checker.max_depth() < most { ", and there are no more" } else { "" };
+    println!("{name}: {states} states, {steps} steps{end}, {:.0?}", began.elapsed());
+    let promises =
+        |property: &'static str| checker.model().property(property).expectation == Expectation::Always;
+    let broken = checker.discoveries().into_iter().find(|(property, _)| promises(property));
+    (states, broken.map(|(property, path)| format!("{property}: {path}")))
 }
 
-impl Checked for PartitionsWorld {
-    type Rules = PartitionsRules;
-
-    fn under(self, rules: Self::Rules) -> Self {
-        Self { rules, ..self }
-    }
+fn broken<W: Checked>(world: W, property: &'static str, steps: usize) -> Option<Way> {
+    let (until, began) = (HasDiscoveries::AnyOf([property].into()), Instant::now());
+    let most = steps + BESIDE_THE_STEPS;
+    let checker = world.checker().target_max_depth(most).finish_when(until).spawn_bfs().join();
+    let path = checker.discovery(property)?;
+    let way = Way { text: path.to_string(), steps: path.into_actions().len() };
+    println!(
+        "{property}: after {} of {steps} steps, {} states, {:.0?}",
+        way.steps,
+        checker.unique_state_count(),
+        began.elapsed()
+    );
+    Some(way)
 }
 
-impl Checked for RegisterWorld {
-    type Rules = register::RegisterRules;
-
-    fn under(self, rules: Self::Rules) -> Self {
-        Self { rules, ..self }
-    }
-}
-
-impl Checked for ThinWorld {
-    type Rules = ThinRules;
-
-    fn under(self, rules: Self::Rules) -> Self {
-        Self { rules, ..self }
-    }
-}
+checked!(QueueWorld, queue::QueueRules);
+checked!(PartitionsWorld, PartitionsRules);
+checked!(RegisterWorld, register::RegisterRules);
+checked!(ThinWorld, ThinRules);
 
 /// Returns the number of steps of a quorum that are looked at: `LEASEHOLD_MODEL_DEPTH`, or these.
 pub fn steps_of_a_quorum(steps: usize) -> usize {
-    env::var("LEASEHOLD_MODEL_DEPTH").map_or(steps, |named| named.parse().expect("a number"))
+    env::var("LEASEHOLD_MODEL_DEPTH").map_or(steps, |named| steps.max(named.parse().expect("a number")))
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use leasehold::{
-    LossReason, ResourceName, StoreError, Token,
+    LossReason, Mode, ResourceName, StoreError, Token,
     env::{Clock, Moment, SystemClock},
     store::{Acquired, Acquisition, Grant, Hold},
 };
@@ -29,7 +29,7 @@ pub(super) struct Pages {
     asked: BTreeMap<(ResourceName, Token), Moment>,
     pub(super) held: BTreeMap<(ResourceName, Token), Held>,
     written: Transcript,
-    /// The resources whose capacity was set, which requests do not name: their leases are not told.
+    /// The resources whose capacity was set, which requests do not name: their leases of permits are not told.
     with_capacity: BTreeSet<ResourceName>,
 }
 
@@ -132,8 +132,11 @@ impl Record {
         pages.written.leases.extend(held);
         let mut written = mem::take(&mut pages.written);
         let with_capacity = mem::take(&mut pages.with_capacity);
-        written.leases.retain(|(_, held)| !with_capacity.contains(&held.resource));
-        written.refused.retain(|(_, request)| !with_capacity.contains(&request.resource));
+        let is_told = |mode: Mode, resource: &ResourceName| {
+            !matches!(mode, Mode::Permits { .. }) || !with_capacity.contains(resource)
+        };
+        written.leases.retain(|(_, held)| is_told(held.mode, &held.resource));
+        written.refused.retain(|(_, request)| is_told(request.mode, &request.resource));
         written
     }
 }

@@ -19,7 +19,6 @@ use self::{
     client::{Client, Stage},
     node::Node,
 };
-use super::Checked;
 
 /// The number of nodes.
 pub const NODES: usize = 3;
@@ -148,13 +147,7 @@ impl World {
     }
 }
 
-impl Checked for World {
-    type Rules = Rules;
-
-    fn under(self, rules: Rules) -> Self {
-        Self { rules, ..self }
-    }
-}
+checked!(World, Rules);
 
 impl Model for World {
     type State = State;
