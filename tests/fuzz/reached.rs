@@ -1,4 +1,4 @@
-//! What inputs have reached on this thread.
+//! The code that inputs have reached on this thread.
 
 use std::{cell::RefCell, collections::BTreeMap};
 

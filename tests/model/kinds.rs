@@ -27,7 +27,7 @@ pub(crate) fn kind(step: &QueueStep, in_batches: bool) -> String {
     format!("{call} {answer}{beside}{batch}")
 }
 
-/// What has to occur in the traces. Without others that wait, scripts take a short way.
+/// The kinds of calls that have to occur in the traces. Without others that wait, scripts take a short way.
 pub(crate) const KINDS: [&str; 23] = [
     "acquire granted",
     "acquire granted, batch",

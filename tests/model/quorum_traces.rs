@@ -208,7 +208,7 @@ fn kind(call: NodeCall, answer: NodeAnswer) -> &'static str {
     }
 }
 
-/// What has to occur in the traces.
+/// The kinds of calls that have to occur in the traces.
 const KINDS: [&str; 10] = [
     "granted",
     "granted, and does not count",

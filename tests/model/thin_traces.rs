@@ -76,7 +76,7 @@ fn acquisition(which: usize, token: u8) -> Acquisition {
 struct Real {
     server: RedisServer,
     scripts: RedisStore,
-    /// What the store sets by plain commands, for each token.
+    /// The value that the store sets by plain commands, for each token.
     values: Vec<String>,
     /// The inboxes of all clients. To a waiter that does not listen nothing is handed over.
     _inboxes: Vec<Notifications>,
@@ -274,7 +274,7 @@ fn kind(step: &ThinStep, holder: Option<u8>, waiters: &[u8]) -> String {
     format!("{kind}{}", if waiters.is_empty() { "" } else { ", others wait" })
 }
 
-/// What has to occur in the traces.
+/// The kinds of calls that have to occur in the traces.
 const KINDS: [&str; 21] = [
     "add",
     "expire",

@@ -50,13 +50,13 @@ struct Fleet<'a> {
     said: Receiver<(usize, Said)>,
     /// The work on each partition. Its process is the place of the member.
     work: BTreeMap<u32, Vec<Tick>>,
-    /// What the database refused, with the end of the lease that it was done under.
+    /// The work that the database refused, with the end of the lease that it was done under.
     refused: Vec<(u32, Tick)>,
-    /// When each process has begun.
+    /// The moment at which each process began.
     ready: [Instant; MEMBERS],
     /// The places that partitions were said to have, and when.
     there: Vec<(u32, u64, usize)>,
-    /// When processes were dead or frozen, with their places.
+    /// The times in which processes were dead or frozen, with their places.
     absent: Vec<(usize, Absence)>,
     /// The moves that the changes of members required.
     needed: usize,

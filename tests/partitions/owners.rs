@@ -12,7 +12,7 @@ const LATE: u64 = 3 * SECOND;
 /// The time in which an actor starts beside.
 const HAND_OVER: u64 = 300_000;
 
-/// What was wrong.
+/// The violations, and the hand-overs that took long.
 #[derive(Debug, Default)]
 pub(super) struct Violations {
     pub(super) all: Vec<String>,
@@ -46,6 +46,7 @@ pub(super) fn judge(
     stalls: &[(u64, u64)],
 ) -> Violations {
     let (mut found, mut moments) = (Violations::default(), Vec::new());
+    let of_all: Vec<_> = absent.iter().map(|(_, it)| *it).collect();
     for (partition, refused) in refused {
         if refused.at < refused.until {
             found.all.push(format!("partition {partition}: a later owner had written: {refused:?}"));
@@ -69,16 +70,16 @@ pub(super) fn judge(
             let late = |absent: &[Absence]| unowned([two[0], two[1]], absent, stalls);
             let of_its_own: Vec<_> =
                 absent.iter().filter(|(place, _)| *place == owner).map(|(_, it)| *it).collect();
-            let of_all: Vec<_> = absent.iter().map(|(_, it)| *it).collect();
+            let by = late(&of_its_own);
             let text = || named(format!("no owner from {} to {}", two[0].at, two[1].at));
-            match (late(&of_its_own), late(&of_all)) {
+            match (by, late(&of_all)) {
                 (0, _) => {}
                 // The one for which it was given up has died, or was frozen.
                 (_, 0) => found.of_others += 1,
                 (_, by) if by > LATE - HAND_OVER => found.all.push(text()),
                 _ => found.late += 1,
             }
-            if late(&of_its_own) > 0 {
+            if by > 0 {
                 moments.push(two[1].at);
             }
         }

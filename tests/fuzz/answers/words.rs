@@ -1,4 +1,4 @@
-//! What answers are made of.
+//! The values that answers are made of.
 
 /// The words of answers and records.
 pub(super) const WORDS: [&str; 44] = [

@@ -1,4 +1,4 @@
-//! What other libraries write in the plain layout: nobody but them changes it, except by force.
+//! The values of other libraries in the plain layout: nobody but them changes one, except by force.
 
 use std::time::Duration;
 

@@ -198,3 +198,22 @@ fn neither_a_pending_release_nor_one_that_fails_is_sent_while_a_verb_releases_th
     assert!(books.releases_next(0).is_none() && books.releases_next(1).is_none());
     assert_eq!(books.end_release([token].into_iter()), [(0, token), (1, token)]);
 }
+
+#[test]
+fn a_release_that_fails_keeps_what_was_queued_meanwhile() {
+    let (mut books, asked) = (Books::new(1), asked());
+    let first = books.begins(&asked);
+    books.tokens.finish(first, &asked.hold, None);
+    assert!(books.release_later(0, pending(&asked, first)));
+    let sent = books.releases_next(0).unwrap();
+    let again = Some(Repetition::first(NOW + TTL));
+    let opening = NOW + TTL / 2;
+    let _begins = books.release_later(0, PendingRelease { again, opening, ..pending(&asked, first) });
+    books.failed(0, sent, &StoreError::reply_lost("release"));
+    let next = books.releases_next(0).unwrap();
+    assert_eq!(
+        (next.again.is_some(), next.opening),
+        (true, opening),
+        "its acquisition may still be executed"
+    );
+}
