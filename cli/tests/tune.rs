@@ -9,6 +9,8 @@ use std::{
 
 #[path = "golden/mod.rs"]
 mod golden;
+#[path = "tune/scenarios.rs"]
+mod scenarios;
 
 use leasehold::{Acquire, Config};
 use leasehold_tuning::{Recorded, TraceRecorder};

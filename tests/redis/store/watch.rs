@@ -13,7 +13,10 @@ use tokio::time::{self, timeout};
 use tracing::Level;
 
 use crate::redis::store::{proxy::Proxy, *};
-use leasehold_testing::waiting::{PATIENCE, eventually};
+use leasehold_testing::{
+    servers::Sentinels,
+    waiting::{PATIENCE, eventually},
+};
 
 /// The next renewal is due after a third of it: later than any test waits.
 const HOURS: Duration = Duration::from_secs(10 * 60 * 60);
@@ -101,6 +104,31 @@ async fn a_holder_is_told_by_redis_6_2() {
 async fn a_holder_is_told_by_valkey_9() {
     let server = RedisServer::of(Path::new(&programs::valkey_9()));
     holder_is_told(&server, &server.url()).await;
+}
+
+#[actix::test]
+async fn a_holder_is_told_by_the_master_of_sentinels_also_after_a_failover() {
+    let service = Sentinels::calm();
+    let (locks, lease) = managed(watching(&service.url())).await;
+    let first = service.master();
+    service.servers[first].command(&["DEL", KEY]);
+    is_told(&lease, "DEL").await;
+    service.fail_over();
+    eventually("there is another master", async || service.master() != first).await;
+    let of_the_new_one = async || {
+        let lease = locks.send(Acquire::new("r").ttl(HOURS).wait(PATIENCE)).await.unwrap().ok()?;
+        lease.renew().await.is_ok().then_some(lease)
+    };
+    let mut lease = None;
+    eventually("the new master grants and renews", async || {
+        lease = of_the_new_one().await;
+        lease.is_some()
+    })
+    .await;
+    let master = &service.servers[service.master()];
+    eventually("it tracks the lease", async || tracks(master)).await;
+    master.command(&["DEL", KEY]);
+    is_told(&lease.unwrap(), "DEL after a failover").await;
 }
 
 /// The server tells of no other change of these: their renewals end with a write.
