@@ -156,6 +156,7 @@ pub mod rules {
         core::{
             AHEAD_AT_MOST, Incarnation, NotYet, Recovered, Report, Tally, Verdict, abstains_for,
             drift_allowance, granted_fence, guard_band, is_known, lessons, majority, validity_left,
+            without_addresses,
         },
         leading::partitions::shares::shares,
         request::tuning::{AskLoad, Queue, Sample, Sampled},

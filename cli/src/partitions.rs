@@ -17,7 +17,7 @@ use crate::{
         name::{self, Name},
     },
     looking::{self, Locks},
-    outcome::{NO, UNKNOWN, of_change},
+    outcome::{self, NO, UNKNOWN, of_change},
     print::{self, Column, Row, Table, Tone, span},
     settings::Source,
 };
@@ -39,7 +39,8 @@ pub(crate) struct Options {
 enum Command {
     /// Lists fleets: how many partitions and members each has, and how many partitions nobody owns
     ///
-    /// It walks over all keys of the store, in small steps, and tells how many they were. Exits with 0, also if there are none.
+    /// It walks over all keys of the store, in small steps, and tells how many they were. Exits with 0, also if there are
+    /// none, and with 2 if records cannot be read.
     #[command(after_help = "Example:\n  leasehold partitions ls --json | jq 'select(.unowned > 0) | .fleet'")]
     Ls(Ls),
     /// Shows the members of a fleet, and the owner of each partition
@@ -132,14 +133,20 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
 fn ls(page: &Page) -> Result<ExitCode, Failure> {
     looking::with(&page.source, async |locks| {
         let listing = looking::list(&locks, page.list(ALL_THAT_CAN_BE)).await?;
-        let walked = Walked::of(&listing);
-        let mut fleets = Vec::new();
-        for name in listing.resources.iter().filter_map(|name| name.as_bytes().strip_suffix(MEMBERS)) {
+        let mut walked = Walked::of(&listing);
+        let (mut fleets, mut unreadable) = (Vec::new(), Vec::new());
+        for members in &listing.resources {
+            let Some(name) = members.as_bytes().strip_suffix(MEMBERS) else { continue };
             let Ok(name) = ResourceName::new(name) else { continue };
-            fleets.extend(survey(&locks, &name).await?.map(|survey| Fleet::of(&name, &survey)));
+            match looking::unless_unreadable(members, survey(&locks, &name).await)? {
+                Ok(survey) => fleets.extend(survey.map(|survey| Fleet::of(&name, &survey))),
+                Err(foreign) => unreadable.push(foreign),
+            }
         }
+        walked.unreadable = unreadable.len() as u64;
         if page.json {
             fleets.iter().try_for_each(print::json)?;
+            unreadable.iter().try_for_each(print::json)?;
             print::json(&walked)?;
         } else {
             if !fleets.is_empty() {
@@ -177,18 +184,28 @@ fn drain(options: &Drain) -> Result<ExitCode, Failure> {
     let Drain { name: Name(name), member, grace, source } = options;
     let place = [name.as_bytes(), MEMBERS, b"/", member.as_bytes()].concat();
     let revoke = Revoke::new(&place).grace(*grace).reason("it is drained by an operator");
-    let Revoked { finished, taken, unconfirmed, .. } = looking::with(source, async |locks| {
+    let (Revoked { finished, taken, unconfirmed, .. }, owns) = looking::with(source, async |locks| {
         print::note(&format!("{name}: asking {member} to leave within {}", span(*grace)));
         let answer = locks.send(revoke).await.map_err(looking::gone)?.map_err(looking::revoke);
-        answer.map_err(|failure| {
+        let revoked = answer.map_err(|failure| {
             of_change(failure, format!("it may have been asked; `leasehold partitions show {name}`"))
-        })
+        })?;
+        // Its name ends also when its program joins again, or ends, before all are given up.
+        let owns = match survey(&locks, name).await {
+            _ if revoked.finished == 0 => false,
+            Ok(found) => found.is_some_and(|found| found.owned_by(&Member::new(member)) > 0),
+            Err(failure) => {
+                print::note(&outcome::line(&failure));
+                true
+            }
+        };
+        Ok((revoked, owns))
     })?;
     let (told, code) = match (finished, taken + unconfirmed) {
         (0, 0) => (format!("{name} has no member {member}"), ExitCode::from(NO)),
-        (_, 0) => (format!("{member} has given up all partitions of {name}"), ExitCode::SUCCESS),
+        (_, 0) if !owns => (format!("{member} has given up all partitions of {name}"), ExitCode::SUCCESS),
         _ => (
-            format!("{member} has not finished in time, and may own partitions of {name}"),
+            format!("{member} may own partitions of {name}; `leasehold partitions show {name}` tells"),
             ExitCode::from(UNKNOWN),
         ),
     };

@@ -85,9 +85,13 @@ fn in_one_line(text: &str) -> String {
     })
 }
 
-/// Returns an argument without what may be an address with a password: all behind a colon.
+/// Returns an argument without what may be an address with a password, all behind a colon, and without a ticket or a token.
 fn without_address(argument: &OsStr) -> OsString {
     let text = argument.to_string_lossy();
+    let digits = text.split(|letter: char| !letter.is_ascii_hexdigit()).find(|digits| digits.len() >= 32);
+    if let Some(at) = text.find('{').or_else(|| text.find(digits?).map(|at| at + 8)) {
+        return format!("{}…", &text[..at]).into();
+    }
     match text.split_once(':') {
         Some((front, rest)) if ["//", "@", "pass"].iter().any(|sign| rest.contains(sign)) => {
             format!("{front}:{}…", if rest.starts_with("//") { "//" } else { "" }).into()
@@ -159,6 +163,17 @@ mod tests {
             [OsStr::new("ls"), OsStr::new("--store"), OsStr::from_bytes(b"redis://:hunter2\xad@a")];
         let not_text = told(&not_text);
         assert!(not_text.contains("'redis://…'") && !not_text.contains("hunter2"), "{not_text}");
+    }
+
+    #[test]
+    fn a_ticket_or_a_token_that_is_not_understood_is_not_shown() {
+        let token = "0123456789abcdef".repeat(2);
+        let ticket = format!(r#"{{"version":1,"resource":"orders/42","token":"{token}"}}"#);
+        for wrong in [&["renew", &ticket][..], &["release", "orders/42", &token], &["release", "a", &ticket]]
+        {
+            let told = told(wrong);
+            assert!(!told.contains(&token[..9]) && told.contains('…'), "{told}");
+        }
     }
 
     #[test]

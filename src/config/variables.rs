@@ -15,7 +15,7 @@ pub(super) const FILE: &str = "LEASEHOLD_CONFIG";
 
 /// Returns the name of a file in an error, with the way to another one.
 pub(super) fn another_file(path: &Path) -> String {
-    format!("{} ({FILE} can name another file)", path.display())
+    format!("{} ({FILE} can name another file)", crate::core::without_addresses(&path.display().to_string()))
 }
 
 /// The maximum number of letters that may be wrong, missing, superfluous or swapped in a name that was meant for a setting.

@@ -29,7 +29,7 @@ impl InvalidValue {
 
 /// Returns a text without what follows `://`, which may contain a password wherever it was meant to stand. What an
 /// error says behind the value in quotes stays.
-pub(crate) fn without_addresses(text: &str) -> String {
+pub fn without_addresses(text: &str) -> String {
     const SEPARATOR: &str = "://";
     let Some(at) = text.find(SEPARATOR) else { return text.to_owned() };
     let (shown, hidden) = text.split_at(at + SEPARATOR.len());

@@ -29,7 +29,7 @@ pub(crate) use self::{
         Told, Wanted,
     },
     fence::since_given,
-    invalid::{ensure, not_zero, without_addresses},
+    invalid::{ensure, not_zero},
     pauses::{Doubling, Pauses},
     quorum::{QuorumTurn, TurnEvent, TurnNews, TurnStep, most_named},
     readable::{cut, readable, readable_debug},
@@ -40,7 +40,7 @@ pub(crate) use self::{
 pub use self::{
     backoff::{Backoff, Jitter},
     fence::{AHEAD_AT_MOST, Fence},
-    invalid::{InvalidValue, in_range},
+    invalid::{InvalidValue, in_range, without_addresses},
     mode::Mode,
     moment::Moment,
     name::{Owner, ResourceName, Token, TokenPrefix},

@@ -142,7 +142,7 @@ impl FromStr for Token {
         let digits =
             hex.len() == Self::HEX_LEN && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         let bits = if digits { u128::from_str_radix(hex, 16).ok() } else { None };
-        bits.map(Self).ok_or_else(|| InvalidValue::new("token", hex, "32 lower-case hexadecimal digits"))
+        bits.map(Self).ok_or_else(|| InvalidValue::new("token", "a text", "32 lower-case hexadecimal digits"))
     }
 }
 
@@ -238,7 +238,7 @@ impl FromStr for TokenPrefix {
         // A number may have a sign.
         let digits = hex.len() == 8 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
         let bits = if digits { u32::from_str_radix(hex, 16).ok() } else { None };
-        bits.map(Self).ok_or_else(|| InvalidValue::new("token prefix", hex, "8 hexadecimal digits"))
+        bits.map(Self).ok_or_else(|| InvalidValue::new("token prefix", "a text", "8 hexadecimal digits"))
     }
 }
 

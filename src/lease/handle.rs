@@ -250,7 +250,7 @@ impl Lease {
     ///
     /// Nothing is sent, so thousands of calls a second are cheap. The latest description goes with the next renewal, within about a
     /// third of the TTL or `renew_every`, or with [`renew`](Self::renew). A lease that is over, released or handed over before that
-    /// does not tell it. It is told again after a renewal without a certain answer, and after the connection to the store broke.
+    /// does not tell it. It is told again after a renewal without a certain answer, and after the connection for notifications broke.
     ///
     /// # Errors
     /// Nothing is changed then. [`RenewError::Invalid`] when it is longer, together with the request's, than

@@ -216,11 +216,11 @@ impl LeaseShared {
         drop(present);
         if news {
             self.listeners.tell(self.terms.about(), LockEvent::Lost { reason, held_for });
+            self.is_now_over(reason.as_str(), LeaseChange::Lost(reason));
             tracing::warn!(
                 resource = %self.hold().resource, token = %self.hold().token.prefix(), ?held_for, %reason,
                 "the lease is lost"
             );
-            self.is_now_over(reason.as_str(), LeaseChange::Lost(reason));
         }
         news
     }
@@ -274,13 +274,13 @@ impl LeaseShared {
         (before, unconfirmed)
     }
 
-    /// Ends the span of the lease, and tells all who want to know.
+    /// Tells all who want to know, and ends the span of the lease.
     fn is_now_over(&self, outcome: &'static str, change: LeaseChange) {
         let span = self.present().span.take();
-        // Outside of the lock: a subscriber may take its time.
-        span.end(outcome);
         self.tell(change);
         self.changed.notify_waiters();
+        // Outside of the lock, and last: a subscriber may take its time, or panic.
+        span.end(outcome);
     }
 
     /// Records that the store held nothing when the lease was to be released: it had been lost without a sign.

@@ -155,15 +155,13 @@ impl LeaseTicket {
     }
 
     pub(crate) fn hold(&self) -> Result<Hold, InvalidValue> {
-        // What is nearly a token is not told.
-        let hidden = |error| InvalidValue { value: "another text".to_owned(), ..error };
         let owner = self.owner.as_ref().map(Owner::new).transpose()?;
-        let token = self.token.parse().map_err(hidden)?;
+        let token = self.token.parse()?;
         Ok(Hold { resource: ResourceName::decode(&self.resource)?, token, owner })
     }
 }
 
-/// Releases the lease of a ticket that nobody is to adopt.
+/// Releases the lease of a ticket that nobody is to adopt, at once: no minimum hold counts.
 impl From<&LeaseTicket> for Release {
     fn from(ticket: &LeaseTicket) -> Self {
         let hold = ticket.hold();

@@ -51,7 +51,9 @@ impl LockManager {
                 return Err(AdoptError::NotHeld);
             }
             let answer = manager.send(Adopted(request, grant, sent)).await;
-            answer.unwrap_or_else(|error| Err(StoreError::unanswered("adopt", error).into()))
+            let unanswered =
+                || if manager.connected() { AdoptError::AlreadyHeld } else { AdoptError::ShuttingDown };
+            answer.unwrap_or_else(|_| Err(unanswered()))
         })
     }
 
@@ -70,7 +72,6 @@ impl LockManager {
             let state = self.hold_one(*request, (sent, sent), grant, now);
             Ok(Lease::new(state, Arc::clone(&self.renewers.manager), self.calls.store.durability()))
         } else {
-            self.reclaim(hold.clone(), false, sent + asked.ttl);
             Err(StoreError::timed_out(sent.elapsed(now)).into())
         };
         self.turn.in_hand = None;

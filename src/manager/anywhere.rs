@@ -54,12 +54,14 @@ pub fn start_anywhere<E>(
 where
     E: From<StartError> + Send + 'static,
 {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Arbiter)?;
     let (tell, told) = mpsc::channel();
     let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
-    let life = move || System::with_tokio_rt(|| runtime).block_on(live(start, tell, stopped, end));
-    let thread =
-        thread::Builder::new().name("leasehold".to_owned()).spawn(life).map_err(StartError::Arbiter)?;
+    // Its runtime is built there: one that is dropped here, because no thread can be started, panics in async code.
+    let life = move || match runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => System::with_tokio_rt(|| runtime).block_on(live(start, tell, stopped, end)),
+        Err(error) => drop(tell.send(Err(StartError::Arbiter(error).into()))),
+    };
+    let thread = thread::Builder::new().name("leasehold".into()).spawn(life).map_err(StartError::Arbiter)?;
     match told.recv() {
         Ok(started) => {
             let (locks, thread) = (started?, thread.thread().id());
@@ -89,7 +91,7 @@ async fn live<E>(
 ///
 /// **Dropping it shuts the manager down**, and blocks the caller until that is done: no new requests, holders have the time of
 /// [`drain`](Self::drain), then everything is released. In async code await [`shutdown`](Self::shutdown) instead. The thread ends
-/// with the manager. What its addresses are sent afterwards is answered with [`ManagerGone`](crate::WithLockError::ManagerGone).
+/// with this handle. What its addresses are sent afterwards is answered with [`ManagerGone`](crate::WithLockError::ManagerGone).
 #[derive(Debug)]
 #[must_use = "the lock manager is shut down when its thread is dropped"]
 pub struct ManagerThread {
@@ -148,7 +150,7 @@ impl Drop for ManagerThread {
             && self.thread != thread::current().id()
             && let Err(error) = Self::outcome(block_on(&mut self.ended))
         {
-            tracing::error!(%error, "a lock manager was not shut down");
+            tracing::error!(%error, "the shutdown of a lock manager has no result");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::{core::one_line, store::StoreError};
+use crate::{core::one_line, runtime::supervisor::caught, store::StoreError};
 
 /// The interval between checks, and between comparisons of the manager's clock with the runtime's.
 pub(super) const CHECKED_EVERY: Duration = Duration::from_secs(1);
@@ -187,7 +187,8 @@ fn tell(verb: &str, error: &StoreError) {
         StoreError::Denied { .. } => "the store denies access; look at the user, its password and its rights",
         _ => "the store fails",
     };
-    tracing::warn!(verb, error = one_line(error), "{what}");
+    // A panic of a subscriber would take the answers of a batch along.
+    drop(caught(|| tracing::warn!(verb, error = one_line(error), "{what}")));
 }
 
 /// Returns true if the store did not serve. Other errors are about what was asked.

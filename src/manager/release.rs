@@ -31,9 +31,14 @@ impl LockManager {
             Err(error) => return reply.answer(Err(error.into())),
         };
         self.adoptions.end(token);
+        let named = self.records.named(token);
         let ours = match &lease {
+            // It was lost, and its ticket was adopted here again.
+            Some(lost) if lost.is_over() && named.is_some_and(|named| named != lost.record) => {
+                return reply.answer(Err(ReleaseError::NotHolder));
+            }
             Some(lease) => self.records.lease(lease.record),
-            None => self.records.named(token).and_then(|record| self.records.lease(record)),
+            None => named.and_then(|record| self.records.lease(record)),
         };
         match ours.filter(|lease| lease.hold().resource == resource).or(lease) {
             Some(lease) => self.release_lease(lease, reply),

@@ -153,8 +153,8 @@ fn waiting(
     Ok((wait, options.wait.is_none() && !counts, pauses))
 }
 
-fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<RenewalPlan, InvalidValue> {
-    let Options { no_renew, renew_every, max_renewals, max_hold, heartbeat, in_step, .. } = *options;
+pub(crate) fn renewal(of: &Options, ttl: Duration, settings: &Settings) -> Result<RenewalPlan, InvalidValue> {
+    let Options { no_renew, renew_every, max_renewals, max_hold, heartbeat, in_step, min_hold, .. } = *of;
     for (field, is_given) in [
         ("renew_every", renew_every.is_some()),
         ("max_renewals", max_renewals.is_some()),
@@ -168,8 +168,8 @@ fn renewal(options: &Options, ttl: Duration, settings: &Settings) -> Result<Rene
         return Err(InvalidValue::new("renew_every", exact(every), allowed));
     }
     ensure(heartbeat != Some(Duration::ZERO), "heartbeat", "0s", "more than zero")?;
-    if let Some(most) = max_hold.filter(|most| most.is_zero() || *most < options.min_hold) {
-        let allowed = format!("more than zero, and at least min_hold ({})", exact(options.min_hold));
+    if let Some(most) = max_hold.filter(|most| most.is_zero() || *most < min_hold) {
+        let allowed = format!("more than zero, and at least min_hold ({})", exact(min_hold));
         return Err(InvalidValue::new("max_hold", exact(most), allowed));
     }
     let interval = renew_every.unwrap_or_else(|| settings.lease.renewal_interval_of(ttl));

@@ -106,9 +106,9 @@ pub(crate) use crate::core::{Incarnation, Recovered, Report};
 ///   one notification to the inbox that the ticket names ([`listen`](Self::listen)). A notification may be lost.
 /// * A waiter is *taken for dead* when its turn comes and the store can tell that its inbox has no subscriber, or when it
 ///   was called (below) and did not repeat its acquisition. A waiter that does not take up a hand-over also counts as
-///   dead. Dead waiters do not wait: they block no other waiter, do not fill the queue, and cause no try to be refused.
-///   The store still keeps their tickets until these expire. A dead waiter that repeats its acquisition gets its old
-///   position back. From then on it is handed over to even if its inbox has no subscriber.
+///   dead. Dead waiters do not wait: they do not fill the queue, cause no try to be refused, and block no other waiter,
+///   unless they ask for more permits than are set. The store still keeps their tickets until these expire. A dead waiter
+///   that repeats its acquisition gets its old position back, and is handed over to even if its inbox has no subscriber.
 /// * A verb that handed over to another waiter, and leaves somebody waiting, sends [`Notification::Next`] to the first
 ///   remaining waiter. That waiter attempts again after a grant window, in case the receiver of the hand-over is dead.
 ///   If the store can tell that this inbox has no subscriber, it tells the next waiter, and so on for at most

@@ -270,7 +270,7 @@ fn a_fleet_has_its_members_its_owners_and_the_balance_between_them() {
         b.drain().await;
         sleep(secs(30)).await;
         assert!(site.get("partitions?name=orders").await.text.contains("8 and 8"));
-        assert!(site.get("partitions?name=none").await.text.contains("Nobody is a member of none"));
+        assert!(site.get("partitions?name=none").await.text.contains("No member of none is known"));
         assert_eq!(site.get_json("api/partitions").await["shown"], Value::Null);
     });
 }

@@ -59,6 +59,29 @@ fn a_leader_whose_recipients_have_all_died_gives_the_lead_up() {
 }
 
 #[test]
+fn a_candidate_that_is_bound_to_an_actor_leaves_when_that_one_dies() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (bound, worker) = (Heard::default(), Actor::start(Mortal));
+        let begin = || {
+            let ask = Acquire::new("r").ttl(TTL).bound_to(&worker);
+            Election::start(&world.manager(), Candidacy::from(ask).tell(Witness::start(&bound, secs(0))))
+                .unwrap()
+        };
+        let leads = begin();
+        sleep(millis(10)).await;
+        let waits = begin();
+        sleep(millis(10)).await;
+        let (_election, next) = stand(&world.manager());
+        sleep(secs(9)).await;
+        assert!(bound.leads() && leads.connected() && waits.connected());
+        until("ended", || !leads.connected() && !waits.connected()).await;
+        sleep(secs(60)).await;
+        assert_eq!((bound.fences().len(), bound.leads(), next.fences().len()), (1, false, 1));
+    });
+}
+
+#[test]
 fn a_recipient_that_dies_beside_others_costs_nothing() {
     in_virtual_time(|| async {
         let world = World::new();

@@ -307,6 +307,8 @@ fn what_cannot_be_stood_for_is_refused_or_told() {
         assert_eq!(refused(Acquire::from(ReadLock::new("r")).into()), "election.request");
         assert_eq!(refused(Acquire::new("r").owner("o").into()), "election.owner");
         assert_eq!(refused(Acquire::new("r").min_hold(secs(1)).into()), "election.min_hold");
+        assert_eq!(refused(Acquire::new("r").heartbeat(Duration::ZERO).into()), "heartbeat");
+        assert_eq!(refused(Acquire::new("r").no_renew().max_renewals(2).into()), "max_renewals");
         let plain = || Candidacy::from("r");
         let long = Candidacy::from(Acquire::new("r").ttl(secs(3))).budget(millis(1_001));
         assert_eq!(refused(long), "election.budget");

@@ -2,6 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeMap,
     rc::Rc,
     time::{Duration, Instant},
 };
@@ -44,6 +45,9 @@ pub(crate) struct Caller {
     pub(super) without: Rc<RefCell<Transcript>>,
     pub(super) stop: Rc<Cell<bool>>,
     pub(super) marks: Rc<Marks>,
+    /// The fence of the last lease of a resource whose release was not confirmed: the owner may re-enter it, also by a request that was
+    /// answered only when it had gone.
+    pub(super) unconfirmed: BTreeMap<String, Fence>,
 }
 
 impl Caller {
@@ -182,7 +186,9 @@ impl Caller {
         };
         assert!(lease.fence().is_some(), "{lease:?} has no fence");
         self.marks.set(resource);
-        let held = Held { owner, ..self.history.granted(&lease, asked_at, ttl) };
+        let granted = self.history.granted(&lease, asked_at, ttl);
+        let enters = owner.is_some() && self.unconfirmed.get(&name(resource)) == lease.fence().as_ref();
+        let held = Held { owner, reentered: granted.reentered || enters, ..granted };
         Some((lease, held, renews))
     }
 
@@ -213,15 +219,20 @@ impl Caller {
             LeaseStatus::Lost(reason) => Some(reason.as_str()),
             _ => None,
         };
-        let found = if self.random.random_bool(0.5) {
+        let left = lease.fence();
+        let released = if self.random.random_bool(0.5) {
             drop(lease);
             None
         } else {
-            match lease.release().await {
-                Err(ReleaseError::Lost { reason }) => Some(reason.as_str()),
-                Err(ReleaseError::NotHolder) => Some("not the holder"),
-                _ => None,
-            }
+            Some(lease.release().await)
+        };
+        if !matches!(released, Some(Ok(_))) {
+            self.unconfirmed.extend(left.map(|fence| (resource.clone(), fence)));
+        }
+        let found = match released {
+            Some(Err(ReleaseError::Lost { reason })) => Some(reason.as_str()),
+            Some(Err(ReleaseError::NotHolder)) => Some("not the holder"),
+            _ => None,
         };
         if let Some(reason) = told.or(found).filter(|_| renews) {
             let (reason, found) = (reason.to_owned(), told.is_none());

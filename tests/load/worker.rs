@@ -2,6 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeMap,
     io::Read,
     path::Path,
     rc::Rc,
@@ -72,6 +73,7 @@ impl Work {
             without: Rc::clone(&self.without),
             stop,
             marks: Rc::clone(&self.marks),
+            unconfirmed: BTreeMap::new(),
         }
     }
 

@@ -252,6 +252,23 @@ fn an_owner_re_enters_and_gives_each_hold_back() {
 }
 
 #[test]
+fn an_owner_whose_re_entry_is_answered_when_its_first_hold_has_gone_has_the_same_fence() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let locks = world.manager();
+        let ask = || Acquire::new("r").owner("me").wait(secs(10));
+        let first = locks.send(ask()).await.unwrap().unwrap();
+        world.store.lose_next_replies(1);
+        let second = actix::spawn(locks.send(ask()));
+        sleep(millis(1)).await;
+        let fence = first.fence();
+        assert!(matches!(first.release().await.unwrap(), Released::StillHeld { .. }));
+        let second = second.await.unwrap().unwrap().unwrap();
+        assert_eq!((second.fence(), second.holds()), (fence, 1));
+    });
+}
+
+#[test]
 fn readers_share_and_a_writer_is_alone() {
     in_virtual_time(|| async {
         let locks = World::new().manager();

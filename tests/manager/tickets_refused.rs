@@ -104,6 +104,30 @@ fn a_ttl_beyond_the_limits_of_the_adopter_is_refused_and_nothing_is_sent() {
     });
 }
 
+#[test]
+fn an_adoption_that_is_answered_too_late_leaves_the_lease_to_another_adopter() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (giver, another, _) = pair(&world);
+        let (clock, _, jump) = odd_clock();
+        let freezes = world.builder().clock(clock).start_here().unwrap();
+        let ticket = acquire(&giver, Acquire::new("r").ttl(secs(30))).await.into_ticket().await.unwrap();
+        world.store.stall_next(1, secs(2));
+        let asking = freezes.send(Adopt(ticket.clone()));
+        let frozen = async {
+            sleep(secs(1)).await;
+            jump.store(60, Ordering::Relaxed);
+        };
+        let (late, ()) = tokio::join!(asking, frozen);
+        let late = late.unwrap().unwrap_err();
+        assert!(matches!(late, AdoptError::Store(_)), "{late}");
+        sleep(secs(1)).await;
+        let lease = adopt(&another, &ticket).await.unwrap();
+        sleep(secs(60)).await;
+        assert!(lease.is_valid() && is_held(&giver).await);
+    });
+}
+
 /// A clock that panics once when it is told to, or jumps.
 #[derive(Debug)]
 struct Odd(RuntimeClock, Arc<AtomicBool>, Arc<AtomicU64>);
@@ -155,7 +179,7 @@ fn a_lease_whose_manager_panics_over_its_adoption_is_released() {
         };
         let (answer, ()) = tokio::join!(asking, arm);
         let failed = answer.unwrap().unwrap_err();
-        assert!(matches!(failed, AdoptError::Store(_)), "{failed}");
+        assert!(matches!(failed, AdoptError::AlreadyHeld), "{failed}");
         sleep(secs(5)).await;
         let counted = adopter.send(Stats).await.unwrap();
         assert_eq!((counted.manager_restarts, counted.held), (1, 0));

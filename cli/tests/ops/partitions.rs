@@ -1,9 +1,10 @@
 //! `partitions`: fleets, their members and owners, and a member that is drained.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use actix::Actor;
 use leasehold::{
+    ReadLock,
     election::SingletonContext,
     partitions::{Member, Partitions},
 };
@@ -56,6 +57,49 @@ fn a_fleet_is_shown_with_its_owners_and_a_member_is_drained() {
         until("the other has all", async || second.owned().len() == 8).await;
         let unknown = run_beside(&url, &["partitions", "drain", "orders", "host-1"]).await;
         unknown.shows(1, &["orders has no member host-1"]);
+    });
+}
+
+#[test]
+fn a_value_that_is_no_lock_hides_neither_other_fleets_nor_other_partitions() {
+    let server = RedisServer::start();
+    let url = server.url();
+    with_locks(&url, async |locks| {
+        let orders = Partitions::start(&locks, "orders", 2, "host-1", |_| Owner).unwrap();
+        until("it has both", async || orders.owned().len() == 2).await;
+        server.command(&["RPUSH", "leasehold:{x/members}", "foreign"]);
+        server.command(&["RPUSH", "foreign", "foreign"]);
+        server.command(&["RENAME", "foreign", "leasehold:{orders/0}"]);
+        let listed = run_beside(&url, &["partitions", "ls", "--json"]).await;
+        let fleet = json!({"kind": "fleet", "fleet": "orders", "partitions": 2, "members": 1, "unowned": 1});
+        assert_eq!(listed.of_kind("fleet"), [fleet]);
+        assert_eq!(listed.of_kind("unreadable")[0]["resource"], "x/members");
+        let shown = run_beside(&url, &["partitions", "show", "orders", "--json"]).await;
+        let owners = shown.of_kind("partition");
+        assert_eq!((&owners[0]["owner"], &owners[1]["owner"]), (&Value::Null, &json!("host-1")));
+    });
+}
+
+#[test]
+fn a_member_that_takes_part_again_while_it_is_drained_is_not_told_as_drained() {
+    let server = RedisServer::start();
+    let url = server.url();
+    with_locks(&url, async |locks| {
+        let orders = Partitions::start(&locks, "orders", 2, "host-1", |_| Owner).unwrap();
+        until("it has both", async || orders.owned().len() == 2).await;
+        // A member that comes for nothing: what is to be drained is kept for a TTL.
+        let ghost = ReadLock::new("orders/members").metadata("member", "ghost").metadata("partitions", "2");
+        let _ghost = locks.send(ghost).await.unwrap().unwrap();
+        until("it is seen", async || orders.members().len() == 2).await;
+        let again = actix_rt::spawn(async move {
+            loop {
+                orders.join();
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        let drained = run_beside(&url, &["partitions", "drain", "orders", "host-1"]).await;
+        drained.shows(3, &["host-1 may own partitions of orders"]);
+        again.abort();
     });
 }
 

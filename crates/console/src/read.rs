@@ -228,7 +228,11 @@ pub(crate) async fn partitions(shared: &Shared, also: &Also) -> Result<Partition
         let shown = match one {
             None => None,
             Some(name) => {
-                let survey = Survey::of(&shared.locks, &name).await.map_err(|error| Failure::of(&error))?;
+                let survey = match Survey::of(&shared.locks, &name).await {
+                    // The list tells the trouble.
+                    Err(error) if is_of_one(&error) => None,
+                    survey => survey.map_err(|error| Failure::of(&error))?,
+                };
                 survey.map(|survey| SharesView::of(&name, &survey))
             }
         };

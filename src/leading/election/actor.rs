@@ -89,7 +89,7 @@ impl Election {
     /// Starts an election. It stands at once, unless it is an [observer](Candidacy::observer). The store need not be there yet.
     ///
     /// # Errors
-    /// [`InvalidValue`] for an invalid name, a request for a share, an owner, a minimum hold, or contradictory pauses. What the
+    /// [`InvalidValue`] for an invalid name, a request for a share, an owner, a minimum hold, contradictory pauses or renewals. What the
     /// lock manager refuses, a TTL beyond its limits for instance, is logged as an error and told by
     /// [`ElectionEvent::NotStanding`].
     ///
@@ -141,7 +141,7 @@ impl Election {
         if !self.candidacy.stands || !self.is_idle() {
             return;
         }
-        if self.candidacy.tells.has_died() {
+        if self.candidacy.is_in_vain() {
             return self.leave(ctx);
         }
         let answer = self.locks.send(self.candidacy.request(ctx.address().recipient()));
@@ -168,12 +168,10 @@ impl Election {
 
     fn elected(&mut self, lease: Lease, ctx: &mut Context<Self>) {
         if !lease.is_valid() {
-            drop(lease);
             self.stand_later(ctx);
             return;
         }
-        if self.candidacy.tells.has_died() {
-            drop(lease);
+        if self.candidacy.is_in_vain() {
             return self.leave(ctx);
         }
         self.term += 1;
@@ -274,11 +272,11 @@ impl Election {
     /// Resigns, as nobody would work as the leader, and ends.
     pub(super) fn leave(&mut self, ctx: &mut Context<Self>) {
         if self.candidacy.stands {
-            tracing::warn!(resource = %self.name, "all recipients of an election have died; standing no more");
+            tracing::warn!(resource = %self.name, "nobody is left who would lead; standing no more");
         }
         self.resign(ctx);
         if self.is_idle() {
-            self.end("all recipients have died", ctx);
+            self.end("nobody is left who would lead", ctx);
         }
     }
 

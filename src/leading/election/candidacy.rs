@@ -8,7 +8,7 @@ use super::{ElectionEvent, messages::Audience};
 use crate::{
     core::{Doubling, InvalidValue, ResourceName, ensure, exact, not_zero},
     lease::LeaseEvent,
-    request::{Acquire, acquire::Takes, options::ROLE},
+    request::{Acquire, Settings, acquire::Takes, options::ROLE, validated::renewal},
 };
 
 /// The request of an [`Election`](super::Election) or a [`Singleton`](super::Singleton) for the lead, and its habits.
@@ -121,6 +121,12 @@ impl Candidacy {
         !self.tells.0.is_empty()
     }
 
+    /// Returns true if nobody would work as the leader: all recipients have died, or the actor that the request is bound to.
+    pub(super) fn is_in_vain(&self) -> bool {
+        let bound_to = &self.request.options.bound_to;
+        self.has_recipients() && !self.tells.is_there() || bound_to.as_ref().is_some_and(|lives| !lives())
+    }
+
     /// Checks everything that can be checked without a lock manager. Returns the name of the election.
     pub(crate) fn check(&self) -> Result<ResourceName, InvalidValue> {
         const SHORTEST_LOOK: Duration = Duration::from_millis(10);
@@ -135,9 +141,9 @@ impl Candidacy {
         let (min_hold, allowed) =
             (self.request.options.min_hold, "none: each hand-over would wait for its end");
         ensure(min_hold.is_zero(), "election.min_hold", exact(min_hold), allowed)?;
-        if let Some(ttl) = self.request.options.ttl {
-            self.check_budget(ttl)?;
-        }
+        let options = &self.request.options;
+        renewal(options, options.ttl.unwrap_or(Duration::MAX), &Settings::default())?;
+        options.ttl.map_or(Ok(()), |ttl| self.check_budget(ttl))?;
         let (first, longest) = (self.pauses.first(), self.pauses.longest());
         let allowed = format!("more than zero, and at most the longest ({})", exact(longest));
         ensure(!first.is_zero() && first <= longest, "election.pauses", exact(first), allowed)?;

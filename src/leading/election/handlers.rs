@@ -45,7 +45,7 @@ impl Election {
             if self.is_idle() {
                 self.end("the lock manager has gone", ctx);
             }
-        } else if self.candidacy.tells.has_died() {
+        } else if self.candidacy.is_in_vain() {
             self.leave(ctx);
         } else if does_nothing && !ctx.connected() && !self.looking.audience.is_there() {
             self.end("nobody hears of it, or can tell it to stand", ctx);

@@ -120,7 +120,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Partitions<A> {
     /// Ten times the number of members is a good one.
     ///
     /// # Errors
-    /// [`InvalidValue`] for an invalid number, name or endpoint, and as [`Election::start`](crate::election::Election::start).
+    /// [`InvalidValue`] for an invalid number, name or endpoint, a request bound to an actor, and as [`Election::start`](crate::election::Election::start).
     ///
     /// # Panics
     /// When it is called outside of a tokio `LocalSet`. Every actix arbiter is one, and the actors run in it.
@@ -139,6 +139,7 @@ impl<A: Actor<Context = SingletonContext<A>>> Partitions<A> {
         names.partition(partitions)?;
         candidacy.request.options.class.as_deref().map_or(Ok(()), Class::check)?;
         ensure(!candidacy.has_recipients(), "candidacy.tell", "a recipient", "none: see Partitions::tell")?;
+        ensure(candidacy.request.options.bound_to.is_none(), "candidacy.bound_to", "an actor", "none")?;
         let factory = RefCell::new(factory);
         let factory = Rc::new(move |partition| factory.borrow_mut()(partition));
         let keeper = Keeper::new(locks.clone(), (candidacy, names.clone()), partitions, member, factory);
@@ -233,9 +234,6 @@ impl<A: Actor<Context = SingletonContext<A>>> Clone for Partitions<A> {
 
 impl<A: Actor<Context = SingletonContext<A>>> fmt::Debug for Partitions<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Partitions")
-            .field("members", &self.members())
-            .field("owned", &self.owned())
-            .finish_non_exhaustive()
+        f.debug_struct("Partitions").field("owned", &self.owned()).finish_non_exhaustive()
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     leading::election::inspect,
     manager::LockManager,
     request::InspectError,
-    store::TOLD_AT_MOST,
+    store::{StoreError, TOLD_AT_MOST},
 };
 
 /// The number of partitions that are asked about at once.
@@ -27,7 +27,7 @@ pub(super) const AT_ONCE: usize = 64;
 pub struct Survey {
     /// The members, in the order of their names.
     pub members: Vec<Member>,
-    /// The owner of each partition. `None` means that no member owned it when it was asked about.
+    /// The owner of each partition. `None`: no member owned it when it was asked about, or its record is no lock.
     pub owners: Vec<Option<PartitionOwner>>,
 }
 
@@ -55,13 +55,13 @@ impl Survey {
     pub async fn of(locks: &Addr<LockManager>, fleet: &ResourceName) -> Result<Option<Self>, InspectError> {
         let inspection = inspect(locks, &below(fleet, "members")?, TOLD_AT_MOST).await?;
         let Some(partitions) = count_of_most(&inspection) else { return Ok(None) };
-        let owner = async |partition: u32| {
-            let inspection = inspect(locks, &below(fleet, &partition.to_string())?, 1).await?;
-            let owner = inspection.holders.first().and_then(|holder| {
+        let owner = async |number: u32| match inspect(locks, &below(fleet, &number.to_string())?, 1).await {
+            Ok(found) => Ok(found.holders.first().and_then(|holder| {
                 let (fence, owned_for) = (holder.fence, holder.held_for);
                 Some(PartitionOwner { member: Member::of(holder)?, fence, owned_for })
-            });
-            Ok::<_, InspectError>(owner)
+            })),
+            Err(InspectError::Store(StoreError::Corrupt { .. })) => Ok(None),
+            Err(error) => Err(error),
         };
         let owners = stream::iter(0..partitions).map(owner).buffered(AT_ONCE).try_collect().await?;
         Ok(Some(Self { members: announced(&inspection, partitions), owners }))

@@ -118,10 +118,10 @@ impl LockManager {
     pub(crate) fn tried_all(&mut self, TriedAll { tried, sent, outcome, _in_flight }: TriedAll) {
         let Some(set) = self.sets.remove(&tried[0].hold.token) else {
             // The caller has been answered.
-            return self.reclaim_all(&tried, &outcome, sent);
+            return self.reclaim_all(&tried, &outcome);
         };
         if set.reply.is_closed() {
-            self.reclaim_all(&tried, &outcome, sent);
+            self.reclaim_all(&tried, &outcome);
             return self.count_set(&set, RequestEnd::Cancelled);
         }
         let blame = |which: usize, error: AcquireError| error.of(&tried[which].hold.resource);
@@ -144,7 +144,7 @@ impl LockManager {
             }
             Ok(AcquiredAll::Failed { which, error }) => blame(which, error.into()),
             Err(error) => {
-                self.reclaim_all(&tried, &Err(error.clone()), sent);
+                self.reclaim_all(&tried, &Err(error.clone()));
                 error.into()
             }
         };
@@ -161,19 +161,14 @@ impl LockManager {
         set.reply.answer(Err(error));
     }
 
-    fn reclaim_all(
-        &mut self,
-        tried: &[Arc<store::Acquisition>],
-        outcome: &Result<AcquiredAll, StoreError>,
-        sent: Moment,
-    ) {
+    fn reclaim_all(&mut self, tried: &[Arc<store::Acquisition>], outcome: &Result<AcquiredAll, StoreError>) {
         let unknown = match outcome {
             Ok(AcquiredAll::Granted(_)) => false,
             Err(error) if error.certainty() == Certainty::Unknown => true,
             Ok(_) | Err(_) => return,
         };
         for tried in tried {
-            self.reclaim(tried.hold.clone(), unknown, sent + tried.ttl);
+            self.reclaim(tried.hold.clone(), unknown, self.clock.now() + tried.ttl);
         }
     }
 
@@ -194,7 +189,7 @@ impl LockManager {
                 request.ended(RequestEnd::Failed("too_late"), (1, waited), None, &self.calls.listeners);
                 let hold = request.terms.acquisition.hold.clone();
                 too_late = Some(AcquireError::TooLate { ttl }.of(&hold.resource));
-                self.reclaim(hold, false, sent + ttl);
+                self.reclaim(hold, false, now + ttl);
             }
         }
         let set = LeaseSet::of(leases);

@@ -32,13 +32,14 @@ impl LockManager {
             Some((lease, durability, reply, bound))
         });
         let Some((lease, durability, reply, bound)) = held.flatten() else { return };
-        self.note_held(&lease, now, bound);
-        let hold = lease.hold();
-        tracing::debug!(
-            resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.terms.acquisition.mode,
-            fence = lease.fence.map(|fence| fence.get()), attempts, ?waited, "granted"
-        );
+        // From here on a panic drops it, which releases it.
         let lease = Lease::new(lease, Arc::clone(&self.renewers.manager), durability);
+        self.note_held(&lease.state, now, bound);
+        let hold = lease.state.hold();
+        tracing::debug!(
+            resource = %hold.resource, token = %hold.token.prefix(), mode = %lease.mode(),
+            fence = lease.fence().map(|fence| fence.get()), attempts, ?waited, "granted"
+        );
         reply.answer_in_turn(&mut self.turn.answers, Ok(lease), |unsent| {
             if let Ok(lease) = unsent {
                 lease.return_unused();

@@ -170,7 +170,7 @@ impl Thin {
         let mut state = self.state.lock();
         state.raised = None;
         if state.off_until.replace(Instant::now() + OFF_FOR).is_none() {
-            tracing::info!(%error, "the server denies a plain command: locks are taken by scripts alone");
+            tracing::info!(code = error.code(), "the server denies a plain command: only scripts take locks");
         }
     }
 }

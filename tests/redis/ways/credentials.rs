@@ -165,6 +165,21 @@ async fn a_user_whose_rights_are_taken_away_is_followed_by_the_next_one() {
 }
 
 #[tokio::test]
+async fn a_user_whose_rights_are_taken_away_is_followed_where_a_connection_opens_long_before_it_ends() {
+    let server = RedisServer::start();
+    let users = Users::default();
+    let store = on(&server.url(), users.provider(&["first", "second"], Some(Duration::from_secs(3_600))));
+    ["first", "second"].iter().for_each(|user| know(&server, user));
+    store.acquire(&exclusive("r/1", 1)).await.unwrap();
+    users.next();
+    server.command(&["ACL", "SETUSER", "first", "-@all"]);
+    server.command(&["CLIENT", "KILL", "USER", "first"]);
+    // The first call may be sent on the connection that is gone.
+    eventually("the next one is asked for", async || store.acquire(&exclusive("r/2", 2)).await.is_ok()).await;
+    assert_eq!((users.asked(), connections(&server, "second").len()), (2, 1));
+}
+
+#[tokio::test]
 async fn a_right_that_is_missing_is_denied_after_one_question() {
     let server = RedisServer::start();
     let users = Users::default();
@@ -203,6 +218,21 @@ async fn a_login_that_the_server_does_not_know_yet_leaves_the_one_before_in_use(
     know(&server, "second");
     eventually("the login of the next one", async || connections(&server, "second") == open).await;
     assert_eq!(open.len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_has_no_command_for_another_login_is_told_without_the_password() {
+    let server = RedisServer::with_args(&["--rename-command", "AUTH", ""]);
+    know(&server, "first");
+    let (log, _logging) = Log::begin(Level::WARN);
+    let users = Users::default();
+    let provider = users.provider(&["first", "second"], None);
+    let store = on(&format!("{}?protocol=resp3", server.url()), provider.clone());
+    store.acquire(&exclusive("r/1", 1)).await.unwrap();
+    users.next();
+    provider.refresh();
+    eventually("it is told", async || !log.lines_with("new credentials are refused").is_empty()).await;
+    assert!(log.text().contains("AUTH") && !log.text().contains(PASSWORD), "{}", log.text());
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ pub(crate) struct PartitionsView {
     pub(crate) fleets: Vec<FleetView>,
     /// The reason why there may be others, if so.
     pub(crate) unlisted: Option<String>,
-    /// Null if nobody is a member of the fleet that was asked about, or none was.
+    /// Null if no member of the fleet that was asked about is known, or none was asked about.
     pub(crate) shown: Option<SharesView>,
 }
 
@@ -29,6 +29,7 @@ pub(crate) struct FleetView {
     pub(crate) fleet: String,
     /// The number of partitions, as a member tells it; null if nothing is known.
     pub(crate) partitions: Option<u64>,
+    /// The number of processes that are members; several may have one name.
     pub(crate) members: u64,
     /// The reason why nothing is known, if so.
     pub(crate) trouble: Option<String>,

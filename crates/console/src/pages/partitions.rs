@@ -19,12 +19,12 @@ pub(super) fn body(view: &PartitionsView, also: &Also) -> Markup {
         div #live {
             @if let Some(reason) = &view.unlisted { p.bad { "There may be other fleets than are shown here: " (reason) "." } }
             @if view.fleets.is_empty() { p.empty { "The store knows no fleet." } } @else {
-                (table("Fleets", &["Fleet", "Partitions", "Members"], &html! { @for it in &view.fleets { (fleet(it)) } }))
+                (table("Fleets", &["Fleet", "Partitions", "Processes"], &html! { @for it in &view.fleets { (fleet(it)) } }))
             }
             @match &view.shown {
                 Some(shares) => (one(shares)),
                 None if also.name.is_empty() => p.note { "Choose a fleet for its members and the owner of each partition." },
-                None => p.empty { "Nobody is a member of " (shown(&also.name, 200)) "." },
+                None => p.empty { "No member of " (shown(&also.name, 200)) " is known." },
             }
         }
     }

@@ -1,12 +1,14 @@
 //! Keys of TOML tables, and what is wrong with them.
 
-use leasehold::{Config, ConfigError, InvalidValue};
+use leasehold::{Config, ConfigError, InvalidValue, rules::without_addresses};
 use toml::{Table, Value};
 
-/// Returns the error of a text that cannot be read, in one line.
-pub(super) fn parse_error(origin: &str, error: &toml::de::Error) -> ConfigError {
-    let message = error.to_string().trim_end().replace('\n', " ");
-    ConfigError::Parse { origin: origin.to_owned(), message }
+/// Returns the error of a text that cannot be read, in one line: without the text itself, which may contain a password.
+pub(super) fn parse_error(origin: &str, text: &str, error: &toml::de::Error) -> ConfigError {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map(|before| format!("line {}: ", 1 + before.matches('\n').count()));
+    let message = format!("{}{}", line.unwrap_or_default(), error.message()).replace('\n', " ");
+    ConfigError::Parse { origin: origin.to_owned(), message: without_addresses(&message) }
 }
 
 /// Returns true if a key belongs to a section of a configuration. Others are those of the workload itself.

@@ -85,7 +85,7 @@ impl ServerProfile {
     /// # Errors
     /// [`ConfigError`] when something is missing, unknown or out of its bounds, with its key.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
-        let profile: Self = toml::from_str(text).map_err(|error| parse_error("profile", &error))?;
+        let profile: Self = toml::from_str(text).map_err(|error| parse_error("profile", text, &error))?;
         profile.check()?;
         Ok(profile)
     }

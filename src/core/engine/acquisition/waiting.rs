@@ -136,7 +136,7 @@ impl Acquisition {
             return Steps { end, leave: true, remove: true, ..Steps::default() };
         }
         let alone = self.terms.alone || planted!("a shared hold is handed off");
-        let steps = self.release(now, sent + self.terms.ttl, alone, now);
+        let steps = self.release(now, now + self.terms.ttl, alone, now);
         Steps { end, leave: true, ..steps }
     }
 

@@ -124,6 +124,7 @@ async fn keep(
             // The next call finds it gone, and opens another one.
             Ok(Err(error)) if error.is_io_error() => return,
             Ok(Err(error)) if std::mem::replace(&mut told, newer.version) != newer.version => {
+                let error = super::errors::before_sending(error);
                 tracing::warn!(server = %address, %error, "new credentials are refused; the login before stays");
             }
             _ => {}

@@ -110,7 +110,7 @@ pub(crate) fn is_refusal(error: &RedisError) -> bool {
 
 /// Returns true if the user is known and has too few rights. A script that says so of a command within may have done something.
 pub(crate) fn is_of_rights(error: &RedisError) -> bool {
-    error.code() == Some("NOPERM") && !error.detail().is_some_and(|detail| detail.contains("script"))
+    error.code() == Some("NOPERM") && !error.detail().is_some_and(|detail| detail.contains(" script"))
 }
 
 /// Returns an error that counts as one of the network, and is therefore transient.

@@ -16,9 +16,7 @@ use std::{
 
 use futures_util::{Stream, stream};
 use parking_lot::Mutex;
-use redis::{
-    Client, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisResult, Value, aio::MultiplexedConnection,
-};
+use redis::{Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value, aio::MultiplexedConnection};
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep, timeout_at},
@@ -72,14 +70,14 @@ impl Watch {
                 return Ok(connection);
             }
             // Another attempt would be refused as well, and may count towards a lock-out.
-            Err(error) if error.kind() == ErrorKind::AuthenticationFailed => return Err(error),
+            Err(error) if error.code() == Some("WRONGPASS") => return Err(error),
             // What is between them may end a connection instead of saying what it does not know.
             Err(error) => error,
         };
         let connection = dial(client).await?;
         if !self.refused.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                server = %address(client), error = %refusal,
+                server = %address(client), error = %super::errors::before_sending(refusal),
                 "leases are not watched (store.watch_leases): their loss is found at their next renewal"
             );
         }
@@ -211,7 +209,7 @@ impl Watch {
         leases.is_empty()
     }
 
-    /// Tells the listeners of what is doubted. What was seen held on another connection than the current one is.
+    /// Tells the listeners of what is doubted. What was seen held on another connection is, and only once if this one has no watch.
     fn tell(&self, connection: u64) {
         let (mut leases, mut listeners) = (self.leases.lock(), self.listeners.lock());
         let (now, count) = (Instant::now(), *self.told.borrow());
@@ -220,6 +218,7 @@ impl Watch {
                 (watched.held_on, watched.doubted) = (Some(connection), Some(count));
             }
             if watched.held_on.is_some() && watched.doubted.is_some() && watched.quiet_until <= now {
+                watched.ends = if self.is_told() { watched.ends } else { now };
                 watched.quiet_until = now + PAUSE;
                 listeners.retain(|listener| listener.send(watched.token).is_ok());
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::StoreUrl;
+use leasehold::{StoreUrl, probe::before_sending};
 use redis::{Connection, RedisResult};
 
 use super::Failure;
@@ -40,6 +40,7 @@ impl Servers {
         let connect = |url: String| {
             connect(&url).map_err(|error| {
                 let server = StoreUrl::from(url);
+                let error = before_sending(error);
                 format!("{server} cannot be used: {error}; check its address, user and password")
             })
         };

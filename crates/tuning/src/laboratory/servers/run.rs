@@ -23,7 +23,7 @@ use crate::laboratory::{
 };
 
 /// A run of a workload on real servers, with as many processes as it says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Run<'a> {
     /// The workload.
     pub workload: &'a Workload,

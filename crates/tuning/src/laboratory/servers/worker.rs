@@ -26,7 +26,7 @@ use crate::laboratory::{
 pub(super) const READY: &str = "ready";
 
 /// The job of a worker. It is one line of JSON on its standard input, where nobody else sees a password.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) struct WorkerJob {
     pub(super) file: PathBuf,
     pub(super) set: Vec<(String, String)>,

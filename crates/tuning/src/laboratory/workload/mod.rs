@@ -198,7 +198,7 @@ impl Workload {
     }
 
     fn read(origin: &str, text: &str, folder: &Path, changes: &[(&str, &str)]) -> Result<Self, ConfigError> {
-        let table: Table = toml::from_str(text).map_err(|error| parse_error(origin, &error))?;
+        let table: Table = toml::from_str(text).map_err(|error| parse_error(origin, text, &error))?;
         Self::of_table(origin, table, changes, |file| trace::read(&folder.join(file)))
     }
 
@@ -214,7 +214,7 @@ impl Workload {
             set(&mut table, &key, typed(value))?;
         }
         let mut workload: Self =
-            table.try_into().map_err(|error: toml::de::Error| parse_error(origin, &error))?;
+            table.try_into().map_err(|error: toml::de::Error| parse_error(origin, "", &error))?;
         if let Arrivals::Trace { file } = &workload.arrivals {
             workload.trace = trace(file)?.into();
         }
@@ -245,6 +245,10 @@ impl Workload {
         {
             let allowed = format!("at most {REQUESTS} requests in all");
             return Err(InvalidValue::new("arrivals", format_args!("{requests:.0} requests"), allowed).into());
+        }
+        if self.config.contains_key("leasehold") {
+            let allowed = "its sections, without the table around them";
+            return Err(InvalidValue::new("config.leasehold", "a table", allowed).into());
         }
         if self.config.get("store").is_some_and(|store| store.get("url").is_some()) {
             let allowed = "nothing: a workload says how locks are used, and not where they are";

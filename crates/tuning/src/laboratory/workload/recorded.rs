@@ -33,8 +33,11 @@ impl Workload {
     ) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let name = path.file_name().map_or_else(|| path.display().to_string(), |it| it.display().to_string());
-        let wrong = |error| parse_error("the configuration", &error);
+        let wrong = |error| parse_error("the configuration", config, &error);
         let mut config: Table = toml::from_str(config).map_err(wrong)?;
+        if let Some(Value::Table(own)) = config.remove("leasehold") {
+            config = own;
+        }
         if let Some(Value::Table(store)) = config.get_mut("store") {
             let counts = ["layout", "connect_timeout", "response_timeout", "node_timeout"];
             store.retain(|key, _| counts.contains(&key));
@@ -121,6 +124,18 @@ mod tests {
         let many = of(&(1..=1_000).collect::<Vec<_>>());
         assert_eq!((many.len(), many[0], many[49]), (BUCKETS, (millis(20), 20), (millis(1_000), 20)));
         assert!(of(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_configuration_is_told_without_its_lines_and_tried_without_its_address() {
+        let broken = workload(&[], "[store]\nurl = \"redis://app:s3cret@db\n", &[]).unwrap_err().to_string();
+        assert!(broken.contains("line 2") && !broken.contains("s3cret"), "{broken}");
+        let within = "[leasehold.store]\nurl = \"redis://app:s3cret@db\"\nlayout = \"plain\"\n";
+        let traced = workload(&[recorded(0, "granted", Some(1))], within, &[]).unwrap();
+        assert_eq!(traced.config["store"].to_string(), r#"{ layout = "plain" }"#);
+        let own = "name = 'w'\nduration = '1s'\narrivals = { kind = 'constant', rate = 1.0 }\n\
+                   hold = { kind = 'constant', time = '1ms' }\n[config.leasehold.store]\nurl = 'redis://db'";
+        assert!(Workload::from_toml(own, &[]).unwrap_err().to_string().contains("config.leasehold"));
     }
 
     /// A trace in a file, as a workload.

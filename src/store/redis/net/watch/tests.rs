@@ -41,6 +41,15 @@ async fn doubts_in(time: Duration, doubts: &mut (impl Stream<Item = Notification
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_without_a_watch_doubts_once_what_was_held_on_the_one_before() {
+    let (watch, mut doubts) = watch(1);
+    is_held(&watch, asks(&watch), 0);
+    watch.refused.store(true, Ordering::Relaxed);
+    assert_eq!(doubts_in(TTL, &mut doubts).await, 1);
+    assert!(watch.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_not_seen_held_is_not_doubted() {
     let (watch, mut doubts) = watch(0);
     told(&watch, b"key");
