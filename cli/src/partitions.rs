@@ -40,7 +40,7 @@ enum Command {
     /// Lists fleets: how many partitions and members each has, and how many partitions nobody owns
     ///
     /// It walks over all keys of the store, in small steps, and tells how many they were. Exits with 0, also if there are
-    /// none, and with 2 if records cannot be read.
+    /// none, and with 2 if the members of a fleet cannot be read.
     #[command(after_help = "Example:\n  leasehold partitions ls --json | jq 'select(.unowned > 0) | .fleet'")]
     Ls(Ls),
     /// Shows the members of a fleet, and the owner of each partition

@@ -12,7 +12,7 @@ pub enum ReleaseError {
     /// A value of the request is invalid. Nothing was sent.
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
-    /// The token holds nothing: it was released before, it expired, or it never held. Nothing was changed.
+    /// The token holds nothing: it was released before, it expired, it never held, or its ticket was adopted again. Nothing was changed.
     #[error("not the holder: this token holds nothing (it was released, or it expired)")]
     NotHolder,
     /// The lease had been lost before it was released. Work done since may have run beside that of another holder.

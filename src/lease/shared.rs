@@ -286,11 +286,11 @@ impl LeaseShared {
     /// Records that the store held nothing when the lease was to be released: it had been lost without a sign.
     pub(crate) fn found_lost(&self, released: Option<Unconfirmed>) {
         released.into_iter().for_each(|released| released.found_lost(LossReason::NotHeld));
+        self.tell(LeaseChange::Lost(LossReason::NotHeld));
         tracing::warn!(
             resource = %self.hold().resource, token = %self.hold().token.prefix(),
             "the lease had been lost before it was released: the store says it is not held"
         );
-        self.tell(LeaseChange::Lost(LossReason::NotHeld));
     }
 
     pub(crate) fn tell(&self, change: LeaseChange) {

@@ -39,8 +39,8 @@ impl LeaseMonitor {
             // The clock of the application may panic, or its actor's address. The end of the lease is told all the same.
             if let Err(panic) = caught(|| self.check(&lease)) {
                 let token = lease.hold().token.prefix();
-                tracing::error!(%token, panic, "could not check a lease");
                 self.records.set_timer(record, Some(AFTER_A_PANIC));
+                tracing::error!(%token, panic, "could not check a lease");
             }
         }
     }

@@ -41,9 +41,9 @@ impl Records {
         self.0.borrow().records.len()
     }
 
-    /// Makes a record known by its token.
+    /// Makes a record known by its token, unless another one is.
     pub(crate) fn name(&self, token: Token, record: RecordKey) {
-        self.0.borrow_mut().by_token.insert(token, record);
+        self.0.borrow_mut().by_token.entry(token).or_insert(record);
     }
 
     pub(crate) fn named(&self, token: Token) -> Option<RecordKey> {

@@ -31,14 +31,14 @@ impl LockManager {
             Err(error) => return reply.answer(Err(error.into())),
         };
         self.adoptions.end(token);
-        let named = self.records.named(token);
+        let holding = self.records.named(token).and_then(|record| self.records.lease(record));
         let ours = match &lease {
             // It was lost, and its ticket was adopted here again.
-            Some(lost) if lost.is_over() && named.is_some_and(|named| named != lost.record) => {
+            Some(lost) if lost.is_over() && holding.as_ref().is_some_and(|it| it.record != lost.record) => {
                 return reply.answer(Err(ReleaseError::NotHolder));
             }
             Some(lease) => self.records.lease(lease.record),
-            None => named.and_then(|record| self.records.lease(record)),
+            None => holding,
         };
         match ours.filter(|lease| lease.hold().resource == resource).or(lease) {
             Some(lease) => self.release_lease(lease, reply),
@@ -72,6 +72,7 @@ impl LockManager {
         } else {
             record = self.engine.adopt(wanted(&asked, false), is_alone(&asked), None, now);
             self.records.insert(record, Record::new(asked.hold.clone(), role));
+            self.records.name(asked.hold.token, record);
         }
         // A lease that was lost, or is in the table no more, tells nothing of how long holds take: it may have ended because the
         // machine was suspended.
@@ -99,10 +100,8 @@ impl LockManager {
         let wanted = Wanted { resource, token: token.prefix(), mode: Mode::Exclusive, give_up_early: false };
         let record = self.engine.adopt(wanted, false, unknown_until, opening);
         self.records.insert(record, Record::new(hold, role));
-        if self.records.named(token).is_none() {
-            // Nobody adopts the token here while its release is repeated.
-            self.records.name(token, record);
-        }
+        // Nobody adopts the token here while its release is repeated.
+        self.records.name(token, record);
         self.on_at(record, Event::Release { opening, end, in_time: false }, opening);
     }
 

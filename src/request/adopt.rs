@@ -29,7 +29,7 @@ pub enum AdoptError {
     /// A value of the ticket is invalid, or beyond the limits of this manager. Nothing was sent.
     #[error("the ticket does not fit this lock manager: {0}")]
     Invalid(#[from] InvalidValue),
-    /// This manager has adopted the ticket already, and holds or releases the lease.
+    /// This manager adopts the ticket just now, or has adopted it, and holds or releases the lease.
     #[error("this lock manager has adopted the ticket already")]
     AlreadyHeld,
     /// The lease is certainly over: released, expired or taken away. Or the ticket is of another store, prefix or layout.

@@ -10,7 +10,7 @@ use std::{
 use actix::Addr;
 use leasehold::{
     Acquire, AcquireError, Fence, Lease, LeaseStatus, LockManager, Mode, Owner, ReadLock, ReleaseError,
-    Request, ResourceName, WriteLock,
+    Released, Request, ResourceName, WriteLock,
 };
 use leasehold_testing::history::{
     Held, History,
@@ -226,8 +226,10 @@ impl Caller {
         } else {
             Some(lease.release().await)
         };
-        if !matches!(released, Some(Ok(_))) {
-            self.unconfirmed.extend(left.map(|fence| (resource.clone(), fence)));
+        match (&released, left) {
+            (Some(Ok(Released::Freed)), _) => drop(self.unconfirmed.remove(&resource)),
+            (_, Some(fence)) => drop(self.unconfirmed.insert(resource.clone(), fence)),
+            _ => {}
         }
         let found = match released {
             Some(Err(ReleaseError::Lost { reason })) => Some(reason.as_str()),

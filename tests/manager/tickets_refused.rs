@@ -157,6 +157,27 @@ fn a_lease_that_has_run_out_has_no_ticket_before_anybody_has_seen_that() {
 }
 
 #[test]
+fn a_lost_lease_whose_ticket_was_adopted_here_again_releases_nothing_when_it_is_dropped() {
+    in_virtual_time(|| async {
+        let world = World::new();
+        let (giver, _, store) = pair(&world);
+        let (clock, _, jump) = odd_clock();
+        let adopter = world.builder_on(Arc::new(store.clone())).clock(clock).start_here().unwrap();
+        let ticket = acquire(&giver, Acquire::new("r").ttl(secs(30))).await.into_ticket().await.unwrap();
+        let first = adopt(&adopter, &ticket).await.unwrap();
+        // By its clock alone: the store has it still.
+        jump.store(60, Ordering::Relaxed);
+        assert_eq!(first.lost().await, LossReason::Expired);
+        // Until the manager has looked.
+        sleep(secs(15)).await;
+        let second = adopt(&adopter, &ticket).await.unwrap();
+        drop(first);
+        sleep(secs(60)).await;
+        assert!(second.is_valid() && is_held(&giver).await);
+    });
+}
+
+#[test]
 fn a_lease_whose_manager_panics_over_its_adoption_is_released() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

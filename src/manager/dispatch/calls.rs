@@ -112,9 +112,9 @@ impl FarEnd {
             match caught(|| renewal.answered(answer)) {
                 Ok(happening) => happening.into_iter().for_each(|happening| self.answers.push(happening)),
                 Err(panic) => {
-                    tracing::error!(panic, "an answer of the store could not be acted on");
                     lease.has_no_answer(sent);
                     self.answers.push(Happening::RenewalMissed(lease.record));
+                    tracing::error!(panic, "an answer of the store could not be acted on");
                 }
             }
         }

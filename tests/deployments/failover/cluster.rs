@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
+use futures_util::StreamExt;
 use leasehold::{
-    Layout,
-    store::{Released, Renewed, Store, Walk},
+    Layout, Token,
+    store::{Inbox, Notification, Released, Renewed, Store, Walk},
 };
+use tokio::time::timeout;
 
 use crate::deployments::failover::{
     callers::{RESOURCES, name, work_while},
@@ -55,6 +57,18 @@ async fn when_a_master_is_killed_its_replica_grants() {
     .await;
     println!("cluster, master killed: {report}");
     wait_until_only_fences_are_left(&cluster);
+}
+
+#[tokio::test]
+async fn a_listener_is_told_that_it_is_subscribed_where_a_master_does_not_answer() {
+    let cluster = RedisCluster::calm();
+    let silent = &cluster.nodes[cluster.master_of(slot_of(&cluster, &name(0)))];
+    silent.pause();
+    let options = RedisOptions { response_timeout: Duration::from_secs(1), ..RedisOptions::default() };
+    let mut heard = with(&cluster.url(), options).listen(&Inbox(Token::from_bits(7)));
+    let told = timeout(PATIENCE, heard.next()).await.expect("a notification");
+    assert!(matches!(told, Some(Notification::Subscribed)), "{told:?}");
+    silent.resume();
 }
 
 #[actix::test]

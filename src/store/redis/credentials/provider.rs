@@ -34,8 +34,8 @@ type Callback = dyn Fn() -> BoxFuture<'static, Result<Credentials, BoxError>> + 
 /// A provider of [`Credentials`] that change while a store is open: tokens of a cloud, or files that a sidecar rewrites. Clones are one
 /// provider. It is an option of a store: [`RedisOptions::credentials`](crate::RedisOptions::credentials).
 ///
-/// It is asked when a connection opens, at most once a second; before credentials [end](Credentials::valid_for), and until then not
-/// when a connection opens; when a server refuses them; and after [`refresh`](Self::refresh). With new credentials, open connections
+/// It is asked when a connection opens, at most once a second (with credentials that [end](Credentials::valid_for), not before four fifths
+/// of their time); before they end; when a server refuses them; and after [`refresh`](Self::refresh). With new credentials, open connections
 /// log in again, and subscriptions are opened again beside the old ones. While a server refuses them, open connections keep the login
 /// that they have. A request that was refused for its user was not executed, and is sent again.
 ///

@@ -270,14 +270,14 @@ impl Connection {
         if link.generation == generation { link.silence.idle() } else { None }
     }
 
-    /// Returns the current connection. All who come while it is being opened wait for the same attempt.
+    /// Returns the current connection. All who come while it is being opened wait for the same attempt, but not for one that has failed.
     async fn current(&self) -> Result<(u64, OpenConnection), StoreError> {
         let (generation, opening) = {
             let mut link = self.link.lock();
             let opening = match &link.state {
                 LinkState::Open(opened) => return Ok((link.generation, opened.clone())),
-                LinkState::Opening(opening) => opening.clone(),
-                LinkState::Closed => self.start_opening(),
+                LinkState::Opening(opening) if !matches!(opening.peek(), Some(Err(_))) => opening.clone(),
+                _ => self.start_opening(),
             };
             link.state = LinkState::Opening(opening.clone());
             (link.generation, opening)

@@ -141,7 +141,7 @@ impl ClusterSubscriber {
             Notification::Disconnected(_) => false,
         };
         // The subscription to a node that is no longer a master may have had a last word.
-        *self.open.get_mut(&node)? = Some(opened);
+        let is_first = self.open.get_mut(&node)?.replace(opened).is_none();
         if !opened {
             self.cluster.read_map_meanwhile(self.map.borrow().version, Some(node));
         }
@@ -152,7 +152,7 @@ impl ClusterSubscriber {
         let subscribed = self.open.values().any(|open| *open == Some(true));
         let was_disconnected = std::mem::replace(&mut self.disconnected, !subscribed);
         match subscribed {
-            true => (opened || was_disconnected).then_some(Notification::Subscribed),
+            true => (opened || was_disconnected || is_first).then_some(Notification::Subscribed),
             false => (!was_disconnected).then_some(notification),
         }
     }
