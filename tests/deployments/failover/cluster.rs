@@ -62,6 +62,9 @@ async fn when_a_master_is_killed_its_replica_grants() {
 #[tokio::test]
 async fn a_listener_is_told_that_it_is_subscribed_where_a_master_does_not_answer() {
     let cluster = RedisCluster::calm();
+    for node in &cluster.nodes {
+        node.command(&["CONFIG", "SET", "cluster-replica-no-failover", "yes"]);
+    }
     let silent = &cluster.nodes[cluster.master_of(slot_of(&cluster, &name(0)))];
     silent.pause();
     let options = RedisOptions { response_timeout: Duration::from_secs(1), ..RedisOptions::default() };
