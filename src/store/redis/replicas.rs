@@ -21,6 +21,8 @@ use crate::store::{
 /// The largest number of calls that wait for replicas at a time. A manager has four batches of each verb in flight,
 /// and more only while replicas are slow.
 const MOST_AT_ONCE: usize = 64;
+/// The largest number of idle connections that are kept: as many as two verbs need while replicas are fast.
+const MOST_IDLE: usize = 8;
 
 /// The sender of calls that count only when replicas have confirmed them, if that is asked for.
 pub(super) struct Replicas {
@@ -66,10 +68,10 @@ impl Replicas {
         let connection = idle.unwrap_or_else(|| self.topology.clone_connections(None));
         let sent = connection.send(&call.confirmed_by(wanted, response_timeout / 2)).await;
         match &sent {
-            Ok(_) => self.idle.lock().push(connection),
+            Ok(_) if self.idle.lock().len() < MOST_IDLE => self.idle.lock().push(connection),
             // A proxy that has forgotten one of them is likely to have forgotten all.
             Err(StoreError::TimedOut { .. }) => self.idle.lock().clear(),
-            Err(_) => {}
+            _ => {}
         }
         sent
     }

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::future::join_all;
 use leasehold::{
     Acquire, Certainty, Durability, Layout, LeaseStatus, LockManager, LossReason, RedisOptions, RedisStore,
     ResourceName, StoreError, Token,
@@ -13,7 +14,10 @@ use leasehold::{
 use redis::Value;
 
 use crate::redis::ways::{TTL, exclusive};
-use leasehold_testing::servers::{RedisServer, Replicated};
+use leasehold_testing::{
+    servers::{RedisServer, Replicated},
+    waiting::eventually,
+};
 use support::{
     acl,
     patient::{self, patient},
@@ -219,6 +223,26 @@ async fn whoever_waits_for_a_replica_holds_up_nobody() {
     for slow in slow {
         assert!(matches!(slow.await.unwrap(), Ok(Acquired::Granted(_))));
     }
+}
+
+#[tokio::test]
+async fn connections_that_many_calls_at_once_have_opened_are_closed_again() {
+    let servers = Replicated::start(1);
+    let store = store(&servers, 1);
+    let asked: Vec<_> = (0..40).map(|number| exclusive(format!("r{number}"), number)).collect();
+    // While the replica stands still nobody's call is over, so each has a connection of its own.
+    servers.replicas[0].pause();
+    let connections = || {
+        let clients: String = redis::from_redis_value(servers.master.command(&["CLIENT", "LIST"])).unwrap();
+        clients.lines().filter(|client| client.contains("flags=N") || client.contains("flags=b")).count()
+    };
+    let all_wait = async {
+        eventually("all wait", async || connections() >= 40).await;
+        servers.replicas[0].resume();
+    };
+    let (answers, ()) = tokio::join!(join_all(asked.iter().map(|asked| store.acquire(asked))), all_wait);
+    assert!(answers.iter().all(|answer| matches!(answer, Ok(Acquired::Granted(_)))), "{answers:?}");
+    eventually("most are closed", async || connections() <= 12).await;
 }
 
 #[tokio::test]
