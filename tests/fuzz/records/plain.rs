@@ -19,9 +19,10 @@ pub(super) struct Seen {
 impl Seen {
     /// Looks at a key.
     pub(super) async fn of(key: &str, server: &mut MultiplexedConnection) -> Self {
+        // First, for it may end between two looks.
+        let end = redis::cmd("PEXPIRETIME").arg(key).query_async(server).await.expect("an end");
         let stored = redis::cmd("DUMP").arg(key).query_async(server).await.expect("a value");
         let text: RedisResult<Option<Vec<u8>>> = redis::cmd("GET").arg(key).query_async(server).await;
-        let end = redis::cmd("PEXPIRETIME").arg(key).query_async(server).await.expect("an end");
         Self { stored, text: text.ok().flatten(), end }
     }
 
