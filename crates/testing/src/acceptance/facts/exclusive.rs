@@ -17,7 +17,9 @@ pub async fn an_exclusive_holder_keeps_everybody_else_out(scene: Scene) {
 }
 
 pub async fn of_many_at_once_one_is_granted(scene: Scene) {
-    let many: Vec<_> = (0..50).map(|_| scene.exclusive()).collect();
+    // A quorum has a twentieth of the TTL to come to a decision.
+    let ttl = Duration::from_secs(600);
+    let many: Vec<_> = (0..50).map(|_| Acquisition { ttl, ..scene.exclusive() }).collect();
     let answers = join_all(many.iter().map(|asked| scene.store.acquire(asked))).await;
     let granted = answers.iter().filter(|answer| matches!(answer, Ok(Acquired::Granted(_)))).count();
     let refused = answers.iter().filter(|answer| matches!(answer, Ok(Acquired::Refused(_)))).count();
