@@ -31,14 +31,14 @@ impl LockManager {
             Err(error) => return reply.answer(Err(error.into())),
         };
         self.adoptions.end(token);
-        let holding = self.records.named(token).and_then(|record| self.records.lease(record));
+        let holding = || self.records.named(token).and_then(|record| self.records.lease(record));
         let ours = match &lease {
             // It was lost, and its ticket was adopted here again.
-            Some(lost) if lost.is_over() && holding.as_ref().is_some_and(|it| it.record != lost.record) => {
+            Some(lost) if lost.is_over() && holding().is_some_and(|it| it.record != lost.record) => {
                 return reply.answer(Err(ReleaseError::NotHolder));
             }
             Some(lease) => self.records.lease(lease.record),
-            None => holding,
+            None => holding(),
         };
         match ours.filter(|lease| lease.hold().resource == resource).or(lease) {
             Some(lease) => self.release_lease(lease, reply),
