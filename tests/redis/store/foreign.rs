@@ -143,3 +143,45 @@ async fn a_register_that_cannot_be_read_is_corrupt_and_named_and_stays_as_it_is(
         assert_eq!(dump(), before);
     }
 }
+
+/// The ends of the keys beside the main key.
+const BESIDE: [&str; 7] = [":h", ":d", ":o", ":n", ":q", ":w", ":p"];
+
+#[tokio::test]
+async fn an_acquisition_that_fails_over_a_key_of_another_type_and_was_not_executed_has_written_nothing() {
+    let server = RedisServer::start();
+    let store = store(&server);
+    let of = |token| {
+        let plain = exclusive(&hold("r", token));
+        [plain.clone(), Acquisition { mode: Mode::Shared, ..plain.clone() }, permits(&plain.hold)]
+    };
+    let ticket = QueueTicket { inbox: INBOX, ttl: TTL, grant_window: TTL, max_waiters: 9, place: None };
+    let waiting = of(2).map(|asked| Acquisition { ticket: Some(ticket.clone()), ..asked });
+    let asked: Vec<_> = of(2).into_iter().chain(waiting).collect();
+    let contents = || {
+        let keys = server.keys().into_iter().map(|(key, _)| key).filter(|key| key.contains('{'));
+        keys.map(|key| (server.command(&["DUMP", &key]), key)).collect::<Vec<_>>()
+    };
+    let mut failed = 0;
+    for beside in BESIDE {
+        for held in of(1).into_iter().map(Some).chain([None]) {
+            for asked in &asked {
+                server.command(&["FLUSHALL"]);
+                if let Some(held) = &held {
+                    granted(&store, held).await;
+                }
+                server.command(&["SET", &format!("leasehold:{{r}}{beside}"), "another program's"]);
+                let before = contents();
+                match store.acquire(asked).await {
+                    Err(error) if error.certainty() == Certainty::NotExecuted => {
+                        assert_eq!(contents(), before, "{beside}: {error}: {asked:?} beside {held:?}");
+                        failed += 1;
+                    }
+                    Err(error) => assert_eq!(error.kind(), "corrupt", "{beside}: {error}"),
+                    Ok(_) => {}
+                }
+            }
+        }
+    }
+    assert!(failed > 50, "{failed}");
+}

@@ -3,16 +3,16 @@
 use redis::{ServerError, Value};
 
 use super::{decode::number, fields::senseless};
-use crate::store::StoreError;
+use crate::store::{Certainty, StoreError, redis::net::errors::after_sending};
 
 /// The answers to the commands of thin acquisitions.
 pub(crate) struct ThinAnswer {
     /// The last of their fences; `None` if the counter is no number that grows.
     pub(crate) last: Option<u64>,
-    /// True if these answers are certainly to these requests, nobody else was given a fence between the first command and the last
-    /// one, and nobody waits for any of the resources.
+    /// True if these answers are certainly to these requests, none is an error, nobody else was given a fence between the first
+    /// command and the last one, and nobody waits for any of the resources.
     pub(crate) is_undisturbed: bool,
-    /// The requests that were granted, or may have been, in their order.
+    /// The requests that were granted, or may have been, in their order. An error of a proxy leaves that open.
     pub(crate) granted: Vec<bool>,
     /// The first error.
     pub(crate) error: Option<ServerError>,
@@ -44,11 +44,11 @@ pub(crate) fn acquired_thin(answers: Vec<Value>, asked: usize, own: &[u8]) -> Re
     let nobody_waits = *waiters == Value::Int(0) || planted!("plain commands overtake whoever waits");
     let may_be_granted = |answer: &Value| match answer {
         Value::Okay => true,
-        Value::Nil | Value::ServerError(_) => false,
-        _ => !is_own,
+        Value::ServerError(error) => after_sending(error.clone().into()).certainty() == Certainty::Unknown,
+        _ => *answer != Value::Nil && !is_own,
     };
-    let granted = granted.iter().map(may_be_granted).collect();
-    Ok(ThinAnswer { last, is_undisturbed: is_own && is_alone && nobody_waits, granted, error })
+    let is_undisturbed = is_own && is_alone && nobody_waits && error.is_none();
+    Ok(ThinAnswer { last, is_undisturbed, granted: granted.iter().map(may_be_granted).collect(), error })
 }
 
 #[cfg(test)]
@@ -79,6 +79,10 @@ mod tests {
             for refused in [&Value::Nil, &others[4]] {
                 assert_eq!(told(refused, found), (false, false), "{refused:?} {found:?}");
             }
+        }
+        let unclear = redis::parse_redis_value(b"-ERR upstream failure\r\n").unwrap();
+        for found in others.iter().chain([&own]) {
+            assert_eq!(told(&unclear, found), (false, true), "{found:?}");
         }
         // This is no answer to SET: it may be granted.
         for found in &others {
