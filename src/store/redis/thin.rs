@@ -49,9 +49,6 @@ const TOO_LARGE: u64 = 9_000_000_000_000_000;
 /// more, some would often find that others were served between them.
 const READ_AT_ONCE: usize = 16 * 1_024;
 
-/// Answers so far, in the order of the requests.
-type SomeAnswers = Vec<Option<Result<Acquired, StoreError>>>;
-
 impl RedisStore {
     /// Acquires each by plain commands, and by script what these do not grant.
     pub(super) async fn acquire_thin(&self, asked: &[Arc<Acquisition>], raised: Raised) -> Answers<Acquired> {
@@ -102,7 +99,7 @@ impl RedisStore {
         let told = |(at, granted): (usize, &bool)| {
             fence.filter(|_| *granted).map(|before| Ok(grant(before + 1 + at as u64)))
         };
-        let answers: SomeAnswers = granted.iter().enumerate().map(told).collect();
+        let answers: Vec<_> = granted.iter().enumerate().map(told).collect();
         if answers.iter().all(Option::is_some) {
             return answers.into_iter().flatten().collect();
         }
@@ -115,7 +112,7 @@ impl RedisStore {
     async fn by_script(
         &self,
         asked: &[Arc<Acquisition>],
-        answers: SomeAnswers,
+        answers: Vec<Option<Result<Acquired, StoreError>>>,
         otherwise: impl Fn(usize, StoreError) -> StoreError,
     ) -> Answers<Acquired> {
         let open = asked.iter().zip(&answers).filter(|(_, answer)| answer.is_none());

@@ -114,7 +114,8 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
         "DENIED" => {
             StoreError::Denied { reason: text.split(" If you want").next().unwrap_or(text).to_owned() }
         }
-        "WRONGTYPE" => StoreError::corrupt(reason),
+        // The scripts look at the main key before they write, and not at the keys beside it.
+        "WRONGTYPE" => StoreError::corrupt(reason).perhaps_executed(),
         "NOREPLICAS" | "MISCONF" | "BUSY" | "LOADING" | "READONLY" | "MASTERDOWN" | "CLUSTERDOWN"
         | "TRYAGAIN" | "MOVED" | "ASK" | "NOSCRIPT" => StoreError::unavailable(reason),
         "ERR" if detail.contains("cluster support disabled") => {

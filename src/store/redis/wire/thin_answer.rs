@@ -9,7 +9,7 @@ use crate::store::{Certainty, StoreError, redis::net::errors::after_sending};
 pub(crate) struct ThinAnswer {
     /// The last of their fences; `None` if the counter is no number that grows.
     pub(crate) last: Option<u64>,
-    /// True if these answers are certainly to these requests, none is an error, nobody else was given a fence between the first
+    /// True if these answers are certainly to these requests, each is clear, nobody else was given a fence between the first
     /// command and the last one, and nobody waits for any of the resources.
     pub(crate) is_undisturbed: bool,
     /// The requests that were granted, or may have been, in their order. An error of a proxy leaves that open.
@@ -42,12 +42,14 @@ pub(crate) fn acquired_thin(answers: Vec<Value>, asked: usize, own: &[u8]) -> Re
     let is_alone = is_alone || planted!("others may come between plain commands");
     let is_own = is_own || planted!("plain commands do not ask whose hold it is");
     let nobody_waits = *waiters == Value::Int(0) || planted!("plain commands overtake whoever waits");
-    let may_be_granted = |answer: &Value| match answer {
-        Value::Okay => true,
+    let is_unclear = |answer: &Value| match answer {
+        Value::Okay | Value::Nil => false,
         Value::ServerError(error) => after_sending(error.clone().into()).certainty() == Certainty::Unknown,
-        _ => *answer != Value::Nil && !is_own,
+        _ => true,
     };
-    let is_undisturbed = is_own && is_alone && nobody_waits && error.is_none();
+    let is_clear = !granted.iter().any(is_unclear);
+    let may_be_granted = |answer: &Value| *answer == Value::Okay || is_unclear(answer);
+    let is_undisturbed = is_own && is_alone && nobody_waits && is_clear;
     Ok(ThinAnswer { last, is_undisturbed, granted: granted.iter().map(may_be_granted).collect(), error })
 }
 
@@ -83,6 +85,11 @@ mod tests {
         let unclear = redis::parse_redis_value(b"-ERR upstream failure\r\n").unwrap();
         for found in others.iter().chain([&own]) {
             assert_eq!(told(&unclear, found), (false, true), "{found:?}");
+        }
+        for (second, expected) in [(&others[4], (true, [true, false])), (&unclear, (false, [true, true]))] {
+            let answers = vec![Value::Int(8), Value::Okay, second.clone(), Value::Int(0), own.clone()];
+            let told = acquired_thin(answers, 2, b"own-").unwrap();
+            assert_eq!((told.is_undisturbed, &told.granted[..]), (expected.0, &expected.1[..]), "{second:?}");
         }
         // This is no answer to SET: it may be granted.
         for found in &others {

@@ -111,7 +111,7 @@ end
 -- so is in order of the numbers each that is its own place: log2 of all of them are looked at.
 local function give_number(token)
   local low, high = 0, redis.call('ZCARD', numbers)
-  if high > redis.call('HLEN', records) then
+  if high >= redis.call('HLEN', records) then
     -- An older version has cleared some away without their numbers.
     for _, other in ipairs(redis.call('ZRANGE', numbers, 0, 99)) do
       if not redis.call('HGET', records, other) then
@@ -148,10 +148,6 @@ local function enter(request, state, fence, now)
     redis.call('SET', main, '*' .. request.mode .. request.capacity, 'PX', request.ttl + request.delay)
   end
   local number = request.capacity
-  if request.mode == 'p' then
-    -- First the key that was not read: it fails before anything is written.
-    give_number(token)
-  end
   if state.kind == 'p' then
     number = note_capacity(request, state)
   end
@@ -159,6 +155,7 @@ local function enter(request, state, fence, now)
   redis.call('HSET', records, token, fence .. ' ' .. request.record)
   if request.mode == 'p' then
     count('used', request.permits)
+    give_number(token)
   end
   if owner ~= '' then
     count('o' .. owner, 1)

@@ -95,11 +95,10 @@ local function enqueue(request, state)
     number = last_arrival
   end
   local arrival = string.format('%.0f', number)
+  redis.call('ZADD', queue, arrival, request.token)
   local reentrant = request.reentrant and '1' or '0'
   local waits = { arrival, '0', request.inbox, request.window, request.ticket_ttl, reentrant, request.record }
-  -- First the key that was not read: it fails before anything is written.
   redis.call('HSET', waiters, request.token, table.concat(waits, ' '))
-  redis.call('ZADD', queue, arrival, request.token)
   mark_waiting(state)
 end
 

@@ -4,12 +4,12 @@
 -- holds the server up, and a refusal is sent again at each attempt.
 local longest = 12000
 
--- Returns the value of main, or so much of it that its record is too long; false if there is none.
+-- Returns the value of main, or so much of it that its record is too long; false if there is none, '' if it is of another type.
 local function stored()
   local value = redis.pcall('GETRANGE', main, 0, longest + 99)
   if type(value) ~= 'string' then
-    -- It is of another type, or the user has no right to GETRANGE.
-    return redis.call('GET', main)
+    -- If it is of no other type, the user has no right to GETRANGE.
+    return string.find(value.err, 'WRONGTYPE', 1, true) and '' or redis.call('GET', main)
   end
   return (value ~= '' or redis.call('EXISTS', main) == 1) and value
 end
