@@ -23,6 +23,8 @@ fn serve(arguments: &[&str], token: Option<&str>) -> Command {
         command.env_remove(name);
     }
     command.current_dir(std::env::temp_dir()).arg("serve").args(arguments).stdout(Stdio::piped());
+    // However busy this machine is, the server answers.
+    command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "10s").env("LEASEHOLD_STORE_CONNECT_TIMEOUT", "10s");
     if let Some(token) = token {
         command.env("LEASEHOLD_CONSOLE_TOKEN", token);
     }

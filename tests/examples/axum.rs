@@ -37,7 +37,7 @@ fn pay(address: &str, order: u32) -> String {
 #[test]
 fn a_second_payment_waits_for_the_first_and_gets_its_receipt() {
     let server = RedisServer::start();
-    let (_program, address) = open(&server, "1s", &[]);
+    let (_program, address) = open(&server, "6s", &[]);
     let there = address.clone();
     let first = thread::spawn(move || receipt(&pay(&there, 42), false));
     until("the order is locked", || is_locked(&server, 42));
@@ -48,7 +48,7 @@ fn a_second_payment_waits_for_the_first_and_gets_its_receipt() {
 #[test]
 fn a_payment_is_finished_before_the_process_ends_and_leaves_no_lock() {
     let server = RedisServer::start();
-    let (program, address) = open(&server, "1s", &[]);
+    let (program, address) = open(&server, "6s", &[]);
     let paying = thread::spawn(move || pay(&address, 42));
     until("the order is locked", || is_locked(&server, 42));
     signal("TERM", program.id());

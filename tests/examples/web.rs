@@ -112,7 +112,7 @@ fn what_was_paid_is_answered_as_paid_when_the_store_is_killed_meanwhile() {
 #[test]
 fn a_payment_that_loses_its_lock_is_answered_as_unknown_and_can_be_asked_for_again() {
     let server = RedisServer::start();
-    let shop = Shop::open_with("3s", &server.url(), &["--ttl", "1s"]);
+    let shop = Shop::open_with("12s", &server.url(), &["--ttl", "4s"]);
     let payment = shop.begin_to_pay(42);
     server.pause();
     let answer = payment.join().unwrap();
@@ -134,7 +134,7 @@ fn a_payment_that_loses_its_lock_is_answered_as_unknown_and_can_be_asked_for_aga
 #[test]
 fn a_payment_is_finished_before_the_shop_closes() {
     let server = RedisServer::start();
-    for shop in Shop::both("1s", &server.url()) {
+    for shop in Shop::both("6s", &server.url()) {
         let payment = shop.begin_to_pay(42);
         signal("TERM", shop.program.id());
         let answer = payment.join().unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leasehold::{
     Layout, QuorumOptions, RedisOptions, Token,
-    store::{Acquired, Inbox, Notification, Store},
+    store::{Acquired, Acquisition, Inbox, Notification, Store},
 };
 use redis::Value;
 
@@ -23,8 +23,10 @@ async fn redlock_and_a_quorum_of_plain_nodes_exclude_each_other() {
     let options = QuorumOptions { node_timeout: PATIENT, fresh_start: true, ..QuorumOptions::default() };
     let quorum = with_options(&servers, &plain, options);
     // As node-redlock and redsync take a lock.
-    let take = |server: &RedisServer| server.command(&["SET", "r", "theirs", "NX", "PX", "10000"]);
+    let take = |server: &RedisServer| server.command(&["SET", "r", "theirs", "NX", "PX", "60000"]);
 
+    // A twentieth of it is the time in which the servers have to answer.
+    let exclusive = || Acquisition { ttl: Duration::from_secs(200), ..exclusive() };
     let asked = exclusive();
     match quorum.acquire(&asked).await {
         Ok(Acquired::Granted(grant)) => assert_eq!(grant.fence, None),

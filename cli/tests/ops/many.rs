@@ -118,15 +118,15 @@ fn a_walk_that_takes_too_long_is_told_and_leads_to_no_next_page() {
     let server = RedisServer::start();
     hold(&server, 100_000);
     // Each of about 100 steps is far from its own limit, and together they are beyond that of the walk, ten times as long.
-    let url = slow_way(&server, Duration::from_millis(150));
+    let url = slow_way(&server, Duration::from_millis(350));
     let ls = |arguments: &[&str]| {
         let mut command =
             crate::support::command(&[&["ls", "--limit", "10", "--store", &url], arguments].concat());
-        Ran::of(command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "1s").output().unwrap())
+        Ran::of(command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "3s").output().unwrap())
     };
     let watch = || {
         let mut command = crate::support::command(&["watch", "--prefix", "many/", "--store", &url]);
-        command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "1s").stdout(Stdio::null()).stderr(Stdio::piped());
+        command.env("LEASEHOLD_STORE_RESPONSE_TIMEOUT", "3s").stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (tell, notes) = channel();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -135,7 +135,7 @@ fn a_walk_that_takes_too_long_is_told_and_leads_to_no_next_page() {
                 let _ = tell.send(line);
             }
         });
-        let note = notes.recv_timeout(Duration::from_secs(60)).ok();
+        let note = notes.recv_timeout(Duration::from_secs(120)).ok();
         child.kill().unwrap();
         child.wait().unwrap();
         note

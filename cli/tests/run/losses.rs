@@ -48,19 +48,19 @@ fn a_server_that_is_gone_ends_the_command_before_the_lease_runs_out() {
     // A long lease, by the fiftieth part of which the command ends sooner; so all at a time.
     thread::scope(|scope| {
         for (end, script, told) in cases {
-            scope.spawn(move || ends_before_a_lease_of_30s(end, script, told));
+            scope.spawn(move || ends_before_a_lease_of_60s(end, script, told));
         }
     });
 }
 
-fn ends_before_a_lease_of_30s(end: fn(&mut Server), script: &str, told: &str) {
+fn ends_before_a_lease_of_60s(end: fn(&mut Server), script: &str, told: &str) {
     let (mut server, name) = (Server::start(), name());
-    let run = Run::start(&server, &name, &["--ttl", "30s", "--grace", "8s"], script).says("runs");
+    let run = Run::start(&server, &name, &["--ttl", "60s", "--grace", "8s"], script).says("runs");
     let gone = Instant::now();
     end(&mut server);
     until("the command has ended", || under(&name).is_empty());
     // The last renewal was confirmed before that.
-    assert!(gone.elapsed() < seconds(30), "the command ended after {:?}", gone.elapsed());
+    assert!(gone.elapsed() < seconds(60), "the command ended after {:?}", gone.elapsed());
     let ended = run.ended(&name);
     assert_eq!((ended.code, &*ended.out), (Some(74), &*format!("runs\n{told}")), "{ended:?}");
     assert!(ended.err.contains("could not be renewed (is the store up?)"), "{ended:?}");

@@ -145,11 +145,11 @@ async fn fences_that_are_named_in_advance_are_kept_by_the_calls_that_follow() {
 #[tokio::test]
 async fn places_that_are_gone_are_cleared_away_in_bounded_steps() {
     const DEAD: usize = 1_000;
-    let server = RedisServer::start();
+    let server = RedisServer::with_clock();
     let store = store(&server);
     let holder = exclusive(&hold("r", 1));
     granted(&store, &holder).await;
-    let ttl = Duration::from_secs(3);
+    let ttl = TTL / 3;
     let brief = |asked| {
         let ticket = QueueTicket { inbox: INBOX, ttl, grant_window: TTL, max_waiters: 10_000, place: None };
         Arc::new(Acquisition { ticket: Some(ticket), ..asked })
@@ -159,21 +159,7 @@ async fn places_that_are_gone_are_cleared_away_in_bounded_steps() {
     // One whose place lasts keeps the queue.
     let alive = waiting(exclusive(&hold("r", 2)));
     assert!(matches!(store.acquire(&alive).await, Ok(Acquired::Queued { .. })));
-    let all_are_gone = || {
-        let now: Vec<String> = redis::from_redis_value(server.command(&["TIME"])).unwrap();
-        let millis = now[0].parse::<u64>().unwrap() * 1_000 + now[1].parse::<u64>().unwrap() / 1_000;
-        let still: u64 = redis::from_redis_value(server.command(&[
-            "ZCOUNT",
-            "leasehold:{r}:p",
-            &format!("({millis}"),
-            "+inf",
-        ]))
-        .unwrap();
-        still == 1
-    };
-    while !all_are_gone() {
-        tokio::task::yield_now().await;
-    }
+    server.advance(ttl + Duration::from_secs(1));
     let left = || -> usize { redis::from_redis_value(server.command(&["HLEN", "leasehold:{r}:w"])).unwrap() };
     let before = left();
     assert!(before > DEAD / 2, "{before}");

@@ -228,7 +228,9 @@ async fn whoever_waits_for_a_replica_holds_up_nobody() {
 #[tokio::test]
 async fn connections_that_many_calls_at_once_have_opened_are_closed_again() {
     let servers = Replicated::start(1);
-    let store = store(&servers, 1);
+    // The replica has half of the time for its confirmation, and stands still until all wait for it.
+    let options = RedisOptions { replicas_ack: 1, ..patient() };
+    let store = RedisStore::with_options(&servers.master.url(), options).unwrap();
     let asked: Vec<_> = (0..40).map(|number| exclusive(format!("r{number}"), number)).collect();
     // While the replica stands still nobody's call is over, so each has a connection of its own.
     servers.replicas[0].pause();
