@@ -159,7 +159,7 @@ async fn what_fails_over_a_key_of_another_type_and_was_certainly_not_executed_ha
         [exclusive(&hold("r", token)), shared, permits(&plain.hold), Acquisition { reentrant: true, ..plain }]
     };
     let waiter = waiting(3);
-    let waiting = of(2).map(|asked| Acquisition { ticket: waiter.ticket.clone(), ..asked });
+    let waiting = of(2).map(|asked| Acquisition { ticket: waiter.ticket, ..asked });
     let mut notifications = store.listen(&INBOX);
     assert!(matches!(notifications.next().await, Some(Notification::Subscribed)));
     let asked: Vec<_> = of(1).into_iter().chain(of(2)).chain(waiting).collect();
