@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use leasehold::{
-    Acquire, AcquireError, Certainty, LockManager,
+    Acquire, AcquireError, Certainty, Layout, LockManager, RedisOptions,
     store::{AcquiredAll, Notification, QueueTicket, RegisterWrite, Store},
 };
 
@@ -142,6 +142,36 @@ async fn a_register_that_cannot_be_read_is_corrupt_and_named_and_stays_as_it_is(
             assert_eq!(error.certainty(), Certainty::NotExecuted, "{error}");
         }
         assert_eq!(dump(), before);
+    }
+}
+
+#[tokio::test]
+async fn a_lock_whose_key_is_of_another_type_is_corrupt_and_certainly_left_as_it_is_in_both_layouts() {
+    for (layout, key) in [(Layout::Full, "leasehold:{r}"), (Layout::Plain, "leasehold:r")] {
+        let server = RedisServer::start();
+        let options = RedisOptions { layout, ..patient::patient() };
+        let store = RedisStore::with_options(&server.url(), options).unwrap();
+        server.command(&["HSET", key, "field", "value"]);
+        let (hold, asked, other) = (hold("r", 1), exclusive(&hold("r", 1)), exclusive(&hold("r", 2)));
+        let both = [Arc::new(exclusive(&self::hold("free", 3))), Arc::new(asked.clone())];
+        let errors = [
+            store.acquire(&asked).await.unwrap_err(),
+            store.release(&hold, Duration::ZERO).await.unwrap_err(),
+            store.renew(&hold, TTL).await.unwrap_err(),
+            store.hand_off(&hold, &other, false).await.unwrap_err(),
+            store.is_held(&hold).await.unwrap_err(),
+            store.inspect(&hold.resource, 1).await.unwrap_err(),
+            store.force_release(&hold.resource).await.unwrap_err(),
+            match store.acquire_all(&both).await.unwrap() {
+                AcquiredAll::Failed { which: 1, error } => error,
+                other => panic!("{other:?}"),
+            },
+        ];
+        for (number, error) in errors.iter().enumerate() {
+            let told = (error.kind(), error.certainty());
+            assert_eq!(told, ("corrupt", Certainty::NotExecuted), "{layout:?}: {number}: {error}");
+        }
+        assert_eq!(server.command(&["HGET", key, "field"]), Value::BulkString("value".into()));
     }
 }
 

@@ -114,7 +114,7 @@ fn class(code: &str, detail: &str, text: &str) -> Option<StoreError> {
         "DENIED" => {
             StoreError::Denied { reason: text.split(" If you want").next().unwrap_or(text).to_owned() }
         }
-        // The scripts look at the main key before they write, and not at the keys beside it.
+        // A script may have written before. It answers `corrupt` if the main key is of another type.
         "WRONGTYPE" => StoreError::corrupt(reason).perhaps_executed(),
         "NOREPLICAS" | "MISCONF" | "BUSY" | "LOADING" | "READONLY" | "MASTERDOWN" | "CLUSTERDOWN"
         | "TRYAGAIN" | "MOVED" | "ASK" | "NOSCRIPT" => StoreError::unavailable(reason),

@@ -9,7 +9,8 @@ local function stored()
   local value = redis.pcall('GETRANGE', main, 0, longest + 99)
   if type(value) ~= 'string' then
     -- If it is of no other type, the user has no right to GETRANGE.
-    return string.find(value.err, 'WRONGTYPE', 1, true) and '' or redis.call('GET', main)
+    local foreign = type(value) == 'table' and string.find(value.err, 'WRONGTYPE', 1, true)
+    return foreign and '' or redis.call('GET', main)
   end
   return (value ~= '' or redis.call('EXISTS', main) == 1) and value
 end

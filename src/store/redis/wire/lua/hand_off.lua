@@ -25,9 +25,9 @@ local function answer(...)
   return told
 end
 
-local value = redis.call('GET', KEYS[1])
+local value = redis.pcall('GET', KEYS[1])
 if
-  value
+  type(value) == 'string'
   and #ARGV[2] == 33
   and string.sub(value, 1, 32) == from
   and string.find(value, '^[-+]%d+ x 1 0[/ ]', 33)

@@ -17,6 +17,19 @@ local function on(key)
   main = key
 end
 
+-- Returns the value of main: false if there is none, nil if it is of another type.
+local function stored()
+  local value = redis.pcall('GET', main)
+  if type(value) == 'table' and value.err then
+    return not string.find(value.err, 'WRONGTYPE', 1, true) and redis.call('GET', main) or nil
+  end
+  return value
+end
+
+local function corrupt()
+  return { 'corrupt', 'a value that is no lock' }
+end
+
 -- Returns token-prefix state ms-left record of the holder with this value. The value of another library need not be hex.
 local function describe(value)
   local prefix = string.match(value, '^%x%x%x%x%x%x%x%x')

@@ -2,12 +2,15 @@
 --
 -- KEYS     [1] main key
 -- ARGV     [2] the most holders to tell of
--- answers  holders total 0 nothing told nothing, then for the holder: token-prefix state ms-left record
+-- answers  holders total 0 nothing told nothing, then for the holder: token-prefix state ms-left record; or corrupt reason
 
 -- include plain/holder.lua
 
 on(KEYS[1])
-local value = redis.call('GET', main)
+local value = stored()
+if value == nil then
+  return { ARGV[1], corrupt() }
+end
 local answer = { 'holders', value and 1 or 0, 0, '', 0, '' }
 if value and tonumber(ARGV[2]) > 0 then
   answer[5] = 1

@@ -2,5 +2,10 @@
 --
 -- KEYS     [1] main key
 -- ARGV     [2] token
--- answers  yes · no
-return { ARGV[1], { redis.call('GET', KEYS[1]) == ARGV[2] and 'yes' or 'no' } }
+-- answers  yes · no · corrupt reason
+
+-- include plain/holder.lua
+
+on(KEYS[1])
+local value = stored()
+return { ARGV[1], value == nil and corrupt() or { value == ARGV[2] and 'yes' or 'no' } }
