@@ -181,7 +181,10 @@ pub async fn a_batch_of_nothing_is_answered(scene: Scene) {
 
 pub async fn a_batch_may_be_large(scene: Scene) {
     const MANY: usize = 1_000;
-    let mut asked: Vec<_> = (0..MANY).map(|_| elsewhere(scene.exclusive())).collect();
+    // A quorum has a twentieth of the TTL to come to a decision.
+    let ttl = secs(600);
+    let one = || elsewhere(Acquisition { ttl, ..scene.exclusive() });
+    let mut asked: Vec<_> = (0..MANY).map(|_| one()).collect();
     // The last asks for what the first has.
     asked[MANY - 1].hold.resource = asked[0].hold.resource.clone();
     let answers = acquire_each(&scene, &asked).await;
@@ -192,7 +195,7 @@ pub async fn a_batch_may_be_large(scene: Scene) {
             other => assert_eq!(at, MANY - 1, "{other:?}"),
         }
     }
-    let renewals: Vec<_> = asked.iter().map(|asked| Renewal::new(&asked.hold, 2 * TTL)).collect();
+    let renewals: Vec<_> = asked.iter().map(|asked| Renewal::new(&asked.hold, 2 * ttl)).collect();
     for (at, renewed) in scene.store.renew_each(&renewals).await.into_iter().enumerate() {
         let expected = if at < MANY - 1 { Renewed::Extended } else { Renewed::NotHeld };
         assert_eq!(renewed.unwrap(), expected);
